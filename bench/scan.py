@@ -18,6 +18,7 @@ import orjson
 from bench import measure
 from tolsey.actors.storefront.observed import ObservedProduct
 from tolsey.http.clients.storefront.catalogue import PER_PAGE, read_page
+from tolsey.http.clients.storefront.providers import Providers
 from tolsey.http.clients.storefront.scanner import WebScanner
 from tolsey.http.clients.storefront.visit import Manners
 from tolsey.sandbox.storefronts import Storefront, Storefronts, product
@@ -68,7 +69,7 @@ async def scanning(shops: int, pace: float) -> None:
         async with Storefronts(*made).serve() as url:
             scanner = WebScanner(
                 agent="tolsey-bench/1.0",
-                configured={},
+                providers=Providers({}, lambda: NOW),
                 clock=lambda: NOW,
                 manners=Manners(pace_seconds=pace),
                 via=url,

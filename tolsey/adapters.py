@@ -17,6 +17,7 @@ from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.clients.scan_queue import ExternalDataset, PublishedScans
 from tolsey.http.clients.smtp import SmtpServer
+from tolsey.http.clients.storefront.providers import ProviderAccount, Providers
 from tolsey.http.clients.storefront.robots import AGENT
 from tolsey.http.clients.storefront.scanner import WebScanner
 from tolsey.http.clients.storefront.visit import Manners
@@ -77,13 +78,28 @@ async def adapters(
         dataset=_dataset(stack, settings),
         storefronts=WebScanner(
             agent=f"{AGENT}/1.0 (+{settings.base_url}/docs/rules/intelligence)",
-            configured=settings.provider_keys,
+            providers=_providers(stack, settings, clock),
             clock=clock,
             manners=Manners(pace_seconds=settings.scan_pace_seconds),
             via=settings.storefront_url,
             dns_url=settings.dns_url,
         ),
     )
+
+
+def _providers(
+    stack: AsyncExitStack, settings: Settings, clock: Callable[[], datetime]
+) -> Providers:
+    asked = Providers(
+        {
+            "traffic": ProviderAccount(url=settings.traffic_url, key=settings.traffic_api_key),
+            "social": ProviderAccount(url=settings.social_url, key=settings.social_api_key),
+            "ads": ProviderAccount(url=settings.ads_url, key=settings.ads_api_key),
+        },
+        clock,
+    )
+    stack.push_async_callback(asked.close)
+    return asked
 
 
 def _dataset(stack: AsyncExitStack, settings: Settings) -> DatasetReader | None:

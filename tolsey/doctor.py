@@ -74,6 +74,9 @@ OPTIONAL: Mapping[str, tuple[str, str]] = {
         "behind a proxy all visitors count as one, unless BASE_URL is loopback",
     ),
     "QUEUE_TOKEN": ("queues scans of storefronts", "a tick scans three of them itself"),
+    "TRAFFIC_API_KEY": ("reads visits of storefronts", "scans name the variable instead"),
+    "SOCIAL_API_KEY": ("reads their followers", "scans name the variable instead"),
+    "ADS_API_KEY": ("reads their advertisements", "scans name the variable instead"),
     "DATASET_TOKEN": ("reads the external data set", "none is read"),
     "VECTOR_URL": (
         "counts and purges vectors; the chat reads those in our database only",
@@ -81,14 +84,7 @@ OPTIONAL: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-UNREAD = (
-    "COMMERCE_CLIENT_ID",
-    "COMMERCE_CLIENT_SECRET",
-    "OPERATOR_EMAIL",
-    "TRAFFIC_API_KEY",
-    "SOCIAL_API_KEY",
-    "ADS_API_KEY",
-)
+UNREAD = ("COMMERCE_CLIENT_ID", "COMMERCE_CLIENT_SECRET", "OPERATOR_EMAIL")
 """Settings of what is not built yet: setting them changes nothing."""
 
 

@@ -321,12 +321,18 @@ class Settings(BaseSettings):
     """What opens the external data set."""
     dataset_id: str | None = None
     """The external data set."""
+    traffic_url: WebAddress = "https://api.similarweb.com"
+    """Where visits of storefronts are asked for."""
     traffic_api_key: Secret | None = None
-    """The provider of visits."""
+    """The key of Similarweb's API, which tells visits."""
+    social_url: WebAddress = "https://www.googleapis.com"
+    """Where followers of storefronts' profiles are asked for."""
     social_api_key: Secret | None = None
-    """The provider of followers."""
+    """The key of the YouTube Data API, which tells followers."""
+    ads_url: WebAddress = "https://graph.facebook.com"
+    """Where advertisements of storefronts are asked for."""
     ads_api_key: Secret | None = None
-    """The provider of advertisements."""
+    """An access token of Meta's library of advertisements, which tells those shown now."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Show nothing secret, whoever prints this: repr, str, and the tracebacks of rich."""

@@ -14,12 +14,16 @@ from tests.journeys.conftest import sign_up
 from tolsey.actors.domains import hash_of
 from tolsey.actors.storefront.effects import StorefrontCalls
 from tolsey.actors.storefront.messages import (
+    AwaitScan,
     DiscoverStorefront,
+    RequestScan,
     ScanStorefront,
     SuppressStorefront,
     storefront,
 )
 from tolsey.actors.storefront.observed import CATEGORIES
+from tolsey.http.answers.intelligence import ScanReportAnswer
+from tolsey.sandbox.providers import IntelligenceProviders
 from tolsey.sandbox.storefronts import Storefront, Storefronts, product
 from tolsey.service import Running, running
 from tolsey.settings import Settings
@@ -109,6 +113,29 @@ async def test_an_operator_looks_at_a_domain_and_nothing_of_it_is_kept(
     assert highlights["monthly_visits"]["source"] == "Set TRAFFIC_API_KEY to read this."
     for table in ("storefronts", *CATALOGUE):
         assert await count(live, table) == 0
+
+
+async def test_providers_that_have_a_key_tell_what_a_shop_does_not_show(
+    settings: Settings, clock: Clock
+) -> None:
+    others = IntelligenceProviders(visits={DOMAIN: 48_200})
+    async with others.serve() as given:
+        keys = {**given, "social_api_key": None, "ads_api_key": "refused"}
+        set_up = settings.model_copy(update=keys)
+        async with running(set_up, timers=False, poll_seconds=0.1, clock=clock) as service:
+            wish = RequestScan(id="scan_1", mode="full", is_kept=True, source="admin", at=clock())
+            runtime = service.service.runtime
+            await runtime.ask(storefront(DOMAIN), wish)
+            with anyio.fail_after(60):
+                ended = await runtime.ask(storefront(DOMAIN), AwaitScan(scan_id="scan_1"))
+    told = ScanReportAnswer.of(ended, set_up.provider_keys)
+    assert (told.persisted, told.config["TRAFFIC_API_KEY"]) == (True, True)
+    visits = told.highlights["monthly_visits"]
+    assert (visits.value, visits.provenance) == (48_200, "estimated")
+    judged = {name: (one.verdict, one.env) for name, one in told.diagnosis.items()}
+    assert judged["traffic"] == ("ok", None)
+    assert judged["social"] == ("partial", "SOCIAL_API_KEY")
+    assert judged["ads"] == ("failed", "ADS_API_KEY")
 
 
 async def test_only_operators_scan_and_only_domains_of_the_web(

@@ -162,8 +162,6 @@ class StorefrontCalls:
         ):
             if diagnosis[category].verdict not in {ScanVerdict.BLOCKED, ScanVerdict.ROBOTS_DENIED}:
                 diagnosis[category] = _judged(figure)
-        visits = diagnosis["traffic"]
-        facts["monthly_visits"] = unavailable(visits.reason)
         return value
 
     async def forget(self, call: ForgetStorefront) -> StorefrontForgotten:

@@ -19,6 +19,7 @@ Peer: TypeAlias = Literal[
     "storefronts",
     "queue",
     "dataset",
+    "providers",
     "assets",
 ]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.http.people import NOON
 from tolsey.actors.storefront.observed import Observation, Validators
+from tolsey.http.clients.storefront.providers import Providers
 from tolsey.http.clients.storefront.scanner import WebScanner
 from tolsey.http.clients.storefront.visit import Manners
 from tolsey.sandbox.storefronts import Storefront, Storefronts
@@ -14,7 +15,8 @@ HASTE = Manners(pace_seconds=0)
 
 
 def scanner(via: str | None = None, manners: Manners = HASTE, **given: Any) -> WebScanner:
-    options: dict[str, Any] = {"configured": {}, "clock": lambda: NOON, **given}
+    unasked = Providers({}, lambda: NOON)
+    options: dict[str, Any] = {"providers": unasked, "clock": lambda: NOON, **given}
     return WebScanner(agent="tolsey/1.0 (+https://t.example)", manners=manners, via=via, **options)
 
 

@@ -32,8 +32,6 @@ SOCIAL: Final = {
 }
 IDENTITY: Final = ("name", "description", "city", "country", "currency", "myshopify_domain")
 MOST_COUNTRIES: Final = 250
-PROVIDERS: Final = {"traffic": "TRAFFIC_API_KEY", "social": "SOCIAL_API_KEY", "ads": "ADS_API_KEY"}
-"""Which variable opens the provider of a category."""
 
 Facts = Mapping[str, Fact]
 Found = tuple[Facts, Judged]
@@ -190,32 +188,13 @@ def reviews(technologies: Sequence[Technology], marks: Marks) -> Found:
     )
 
 
-def social(marks: Marks, configured: Mapping[str, bool]) -> Found:
-    """Name the profiles that the shop links to; how many follow them, a provider knows."""
-    profiles = {
+def profiles(marks: Marks) -> Mapping[str, str]:
+    """Name the profiles that the shop links to."""
+    return {
         place: clean(link, 300)
         for link in reversed(marks.links)
         if (place := SOCIAL.get(_registered(link)))
     }
-    variable = PROVIDERS["social"]
-    if not profiles:
-        return {}, provider("social", configured)
-    found = {"profiles": observed(profiles, "links of /")}
-    if configured.get(variable):
-        reason = "This version reads no followers from a provider yet."
-        return found, Judged(verdict=ScanVerdict.PARTIAL, reason=reason)
-    reason = f"Set {variable} to read how many follow them."
-    return found, Judged(verdict=ScanVerdict.PARTIAL, reason=reason, env=variable)
-
-
-def provider(category: str, configured: Mapping[str, bool]) -> Judged:
-    """Judge a category that a provider answers: without its key, by the variable to set."""
-    variable = PROVIDERS[category]
-    if configured.get(variable):
-        return Judged(verdict=ScanVerdict.FAILED, reason="This version reads from no provider yet.")
-    return Judged(
-        verdict=ScanVerdict.MISSING_CREDENTIAL, reason=f"Set {variable} to read this.", env=variable
-    )
 
 
 def _is_discounted(variant: ObservedVariant) -> bool:

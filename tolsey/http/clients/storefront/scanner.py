@@ -25,6 +25,7 @@ from tolsey.actors.storefront.observed import (
 from tolsey.http.clients.guard import guarded_client
 from tolsey.http.clients.storefront import facts
 from tolsey.http.clients.storefront.markup import Marks, read_marks
+from tolsey.http.clients.storefront.providers import Providers
 from tolsey.http.clients.storefront.reading import CatalogueReading
 from tolsey.http.clients.storefront.records import DomainRecords
 from tolsey.http.clients.storefront.robots import Robots
@@ -42,6 +43,7 @@ LIMITS: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1)
 ROBOTS_KEPT: Final = timedelta(hours=24)
 ROBOTS_REMEMBERED: Final = 512
 INVITED_BYTES: Final = 1_024
+NO_SHOP: Final = frozenset({Reached.UNREACHABLE, Reached.NOT_COMMERCE, Reached.REDIRECTED})
 NOT_READ: Final = Judged(verdict=ScanVerdict.EMPTY, reason="The first page could not be read.")
 
 
@@ -52,7 +54,7 @@ class WebScanner:
         self,
         *,
         agent: str,
-        configured: Mapping[str, bool],
+        providers: Providers,
         clock: Callable[[], datetime],
         manners: Manners = Manners(),  # noqa: B008 - it is frozen
         via: str | None = None,
@@ -60,7 +62,7 @@ class WebScanner:
         client: Callable[..., httpx.AsyncClient] = guarded_client,
     ) -> None:
         self._agent = agent
-        self._configured = configured
+        self._providers = providers
         self._clock = clock
         self._manners = manners
         self._via = via
@@ -82,9 +84,12 @@ class WebScanner:
                 via=self._via,
                 remembered=self._remembered,
             )
-            found = Findings(self._configured)
+            found = Findings()
             await found.look(visit, is_deep=is_deep, known=known)
         self._remember(visit.robots)
+        told = await self._providers.told(domain, found.profiles, is_shop=found.is_shop)
+        for category, said in told.items():
+            found.put(category, said)
         return found.observation(domain, visit, self._clock())
 
     async def proofs(self, domain: str, *, path: str, record: str) -> Sequence[str]:
@@ -137,8 +142,7 @@ class WebScanner:
 class Findings:
     """What a visit has found up to now."""
 
-    def __init__(self, configured: Mapping[str, bool]) -> None:
-        self._configured = configured
+    def __init__(self) -> None:
         self._facts = dict[str, Fact]()
         self._diagnosis = dict[str, Judged]()
         self._marks: Marks | None = None
@@ -150,6 +154,12 @@ class Findings:
         self._validators: Validators | None = None
         self._reached = Reached.ACTIVE
         self._canonical: str | None = None
+        self.profiles: Mapping[str, str] = {}
+
+    @property
+    def is_shop(self) -> bool:
+        """Whether there is a shop at the domain, be it closed to us."""
+        return self._reached not in NO_SHOP
 
     async def look(self, visit: Visit, *, is_deep: bool, known: Validators | None) -> None:
         """Read the site's pages one after the other, as far as it and the bounds let it be read."""
@@ -194,8 +204,6 @@ class Findings:
         """Give every category that the site itself answers the same verdict."""
         for category in CATEGORIES:
             self._diagnosis[category] = judged
-        for category in facts.PROVIDERS:
-            self._diagnosis[category] = facts.provider(category, self._configured)
 
     def _catalogue_judged(self, reading: CatalogueReading) -> None:
         verdict, unread = reading.verdict, reading.unread
@@ -219,23 +227,21 @@ class Findings:
         """Judge what is made of the pages that were read."""
         has_catalogue = self._products is not None or self._is_unchanged
         marks = self._marks
-        self._put("identity", facts.identity(self._meta, marks))
-        self._put("platform", facts.platform(self._technologies, has_catalogue))
+        self.put("identity", facts.identity(self._meta, marks))
+        self.put("platform", facts.platform(self._technologies, has_catalogue))
         if self._is_unchanged:
             self._diagnosis["pricing"] = facts.OK
         elif has_catalogue:
             found = facts.pricing(tuple((self._products or {}).values()), self._currency)
-            self._put("pricing", found)
+            self.put("pricing", found)
         else:
             self._diagnosis["pricing"] = self._diagnosis["catalogue"]
         if marks is not None:
-            self._put("technology", facts.technology(self._technologies, marks))
-            self._put("content", facts.content(marks, self._sitemaps))
-            self._put("shipping", facts.shipping(self._meta, marks))
-            self._put("reviews", facts.reviews(self._technologies, marks))
-            self._put("social", facts.social(marks, self._configured))
-        for category in ("traffic", "ads"):
-            self._diagnosis[category] = facts.provider(category, self._configured)
+            self.put("technology", facts.technology(self._technologies, marks))
+            self.put("content", facts.content(marks, self._sitemaps))
+            self.put("shipping", facts.shipping(self._meta, marks))
+            self.put("reviews", facts.reviews(self._technologies, marks))
+            self.profiles = facts.profiles(marks)
         # A shop without a catalogue and without a platform's mark is none that we can tell from any site.
         if not has_catalogue and self._reached is Reached.ACTIVE and not self._has_platform:
             self._reached = Reached.NOT_COMMERCE
@@ -253,7 +259,8 @@ class Findings:
         code = self._meta.get("currency")
         return code if isinstance(code, str) and len(code) == 3 and code.isupper() else None  # noqa: PLR2004 - ISO 4217
 
-    def _put(self, category: str, found: facts.Found) -> None:
+    def put(self, category: str, found: facts.Found) -> None:
+        """Take what was found of a category, and the verdict on it."""
         more, self._diagnosis[category] = found
         self._facts |= more
 
@@ -262,8 +269,10 @@ class Findings:
         for category in ("velocity", "revenue"):
             reason = "No earlier snapshot is there to compare with."
             self._diagnosis.setdefault(category, Judged(verdict=ScanVerdict.EMPTY, reason=reason))
-        for name in ("monthly_visits", "monthly_revenue", "best_seller_velocity"):
+        for name in ("monthly_revenue", "best_seller_velocity"):
             self._facts.setdefault(name, unavailable("It was not read."))
+        visits = self._diagnosis["traffic"]
+        self._facts.setdefault("monthly_visits", unavailable(visits.reason))
         return Observation(
             domain=domain,
             observed_at=at,
