@@ -9,7 +9,9 @@ spends are timed at 10 to 10,000 open lots.
 
 import asyncio
 import itertools
+import json
 import math
+import re
 import statistics
 import tempfile
 from collections import deque
@@ -63,6 +65,8 @@ WINDOW_SECONDS: Final = 3.0
 
 Seen = dict[str, dict[str, list[float]]]
 """Seconds by what was asked, and of whom."""
+Sizes = Mapping[str, int]
+"""Bytes of the large tenant's answers by what was asked."""
 
 
 def law(points: Sequence[tuple[int, float]]) -> str:
@@ -86,7 +90,7 @@ def _left_over(points: Sequence[tuple[int, float]], shape: Callable[[float], flo
 
 
 async def ask_all(
-    growing: Growing, client: httpx.AsyncClient, *, most: int, rounds: int
+    growing: Growing, client: httpx.AsyncClient, only: re.Pattern[str], *, most: int, rounds: int
 ) -> tuple[Seen, dict[str, int], Surface]:
     """Ask both tenants everything so many times, in turn; answer how long each answer took.
 
@@ -102,7 +106,9 @@ async def ask_all(
     sizes: dict[str, int] = {}
     refused: dict[tuple[str, str], str] = {}
     cursors: dict[tuple[str, str], str | None] = {}
-    asked = [(t, ask) for t in growing.tenants for ask in surfaces[t.name].asks]
+    asked = [
+        (t, ask) for t in growing.tenants for ask in surfaces[t.name].asks if only.search(ask.name)
+    ]
     for number in range(rounds):
         for tenant, general in asked if number % 2 == 0 else reversed(asked):
             ask = general.after(cursors.get((tenant.name, general.plain)))
@@ -181,9 +187,9 @@ async def _asked(growing: Growing, client: httpx.AsyncClient, tenant: Tenant, as
 
 
 async def run_jobs(
-    growing: Growing, client: httpx.AsyncClient, *, quick: bool
+    growing: Growing, client: httpx.AsyncClient, only: re.Pattern[str], *, quick: bool
 ) -> tuple[list[list[Any]], list[str]]:
-    """Run every job while deliveries come steadily; answer the table's lines, and what missed."""
+    """Run jobs while deliveries come steadily; answer the table's lines, and what missed."""
     window = 0.5 if quick else WINDOW_SECONDS
     idle = _p99(await _deliveries(growing, window))
     idle = max(idle, _p99(await _deliveries(growing, window)))
@@ -191,7 +197,7 @@ async def run_jobs(
     missed = []
     # Each is printed as it ends: a run that is cut short has told of those before.
     print(f"\nDeliveries without a job: p99 {idle:.1f} ms", flush=True)
-    for name in JOBS:
+    for name in filter(only.search, JOBS):
         runs: list[float] = []
         waits: list[float] = []
 
@@ -271,7 +277,7 @@ async def spends(url: str, *, quick: bool) -> tuple[list[list[Any]], list[str]]:
 
 
 def show(
-    stages: Mapping[int, Seen], sizes: Mapping[int, Mapping[str, int]], kinds: Mapping[str, str]
+    stages: Mapping[int, Seen], sizes: Mapping[int, Sizes], kinds: Mapping[str, str]
 ) -> list[str]:
     """Print what was asked, the slowest first; answer what misses its aim."""
     drift = {n: _drift(stages[0], seen) for n, seen in stages.items()}
@@ -322,34 +328,49 @@ def _drift(first: Seen, later: Seen) -> float:
     )
 
 
-async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
+def earlier(
+    folder: Path, stages: Mapping[int, Seen] | None = None, sizes: Mapping[int, Sizes] | None = None
+) -> tuple[dict[int, Seen], dict[int, Sizes]]:
+    """Keep what was seen of the steps of a world so far; answer what is kept."""
+    kept = folder / "earlier.json"
+    if stages is not None:
+        kept.write_text(json.dumps([stages, sizes]), encoding="utf-8")
+    if not kept.exists():
+        return {}, {}
+    seen, said = json.loads(kept.read_text(encoding="utf-8"))
+    return {int(n): of for n, of in seen.items()}, {int(n): of for n, of in said.items()}
+
+
+async def grow(growing: Growing, size: str, only: re.Pattern[str], *, rounds: int) -> list[str]:
     """Ask at every step of a size, then run the jobs at the last; answer what misses its aim.
 
     What was asked is printed before the jobs begin: at the largest size they take as long again.
     """
-    stages: dict[int, Seen] = {}
-    sizes: dict[int, Mapping[str, int]] = {}
+    stages, sizes = earlier(growing.folder) if growing.recall() else ({}, {})
     steps = (0, *world.SIZES[size])
-    for before, after in zip((0, *steps), steps, strict=False):
-        if after:
-            await growing.grow(before, after)
-            measure.say(
-                f"there are {', '.join(f'{n:,} {what}' for what, n in world.Size(after).rows.items())}"
-            )
+    for step in steps:
+        if step < growing.orders:
+            continue
+        if step > growing.orders:
+            await growing.grow(step)
+            there = ", ".join(f"{n:,} {what}" for what, n in world.Size(step).rows.items())
+            measure.say(f"there are {there}")
         async with growing.serving() as client:
-            if not after:
+            if not growing.tenants:
                 await growing.sign_up(client)
-            stages[after], sizes[after], offered = await ask_all(
-                growing, client, most=after, rounds=rounds
+            stages[step], sizes[step], offered = await ask_all(
+                growing, client, only, most=step, rounds=rounds
             )
-            stages[after][CHAT] = await tell_model(growing, rounds)
+            stages[step][CHAT] = await tell_model(growing, rounds)
             measure.say(f"asked {len(offered.asks)} things of each tenant, {rounds} times")
-            if after == steps[-1]:
+            if step < steps[-1]:
+                earlier(growing.folder, stages, sizes)
+            else:
                 kinds = {CHAT: "chat", **{ask.name: ask.kind for ask in offered.asks}}
                 kinds |= dict.fromkeys(offered.documents, DOCUMENT)
                 missed = show(stages, sizes, kinds)
                 measure.table("Not asked", ["what", "why"], sorted(offered.left.items()))
-                jobs, late = await run_jobs(growing, client, quick=size == "quick")
+                jobs, late = await run_jobs(growing, client, only, quick=size == "quick")
     measure.table(
         "Jobs: milliseconds of a first run and of later ones, and of deliveries meanwhile",
         ["job", "first", "again p50", "p99", "deliveries p99", "to idle"],
@@ -358,9 +379,9 @@ async def grow(growing: Growing, size: str, *, rounds: int) -> list[str]:
     return missed + late
 
 
-async def main(growing: Growing, size: str, *, rounds: int) -> None:
+async def main(growing: Growing, size: str, only: re.Pattern[str], *, rounds: int) -> None:
     """Measure, and print what was found."""
-    missed = await grow(growing, size, rounds=rounds)
+    missed = await grow(growing, size, only, rounds=rounds)
     lines, wrong = await spends(growing.url, quick=size == "quick")
     columns = ["open lots", "p50", "p99", f"to {LOTS[0]}"]
     measure.table("Spends: milliseconds by open lots", columns, lines)
@@ -374,15 +395,25 @@ def run() -> None:
         "--size", choices=sizes, default="small", help="how large the world becomes"
     )
     parser.add_argument("--rounds", type=int, default=12, help="how often each thing is asked")
+    parser.add_argument(
+        "--world", type=Path, help="a folder in which the world stays, to be asked again"
+    )
+    parser.add_argument(
+        "--only", type=re.compile, default="", help="a pattern of what to ask and which jobs to run"
+    )
     given = parser.parse_args()
     size, rounds = ("quick", 6) if given.quick else (given.size, given.rounds)
     measure.machine(given.loop)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tolsey-bench-")))
-        server_url, redis_url = stack.enter_context(measure.servers())
-        url = stack.enter_context(measure.database(server_url))
+        folder = given.world or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="tolsey-bench-"))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        server_url, redis_url = stack.enter_context(measure.servers(given.world))
+        kept = "tolsey_bench_world" if given.world else None
+        url = stack.enter_context(measure.database(server_url, kept))
         growing = Growing(url, redis_url, folder)
-        measure.run(partial(main, growing, size, rounds=rounds), given.loop)
+        measure.run(partial(main, growing, size, given.only, rounds=rounds), given.loop)
 
 
 if __name__ == "__main__":

@@ -105,31 +105,43 @@ def peak_rss_bytes() -> int:
 
 
 @contextmanager
-def servers() -> Iterator[tuple[str, str | None]]:
-    """Give the URLs of PostgreSQL and Redis: those of the environment, else embedded ones."""
+def servers(kept: Path | None = None) -> Iterator[tuple[str, str | None]]:
+    """Give the URLs of PostgreSQL and Redis: those of the environment, else embedded ones.
+
+    The folder of embedded ones goes at the end, unless it is one to be kept.
+    """
     if os.environ.get("DATABASE_URL"):
         yield os.environ["DATABASE_URL"], os.environ.get("REDIS_URL")
         return
-    folder = Path(tempfile.mkdtemp(prefix="tolsey-bench-"))
+    folder = kept or Path(tempfile.mkdtemp(prefix="tolsey-bench-"))
     folder.chmod(0o755)  # the servers may run as another user
     try:
         say("starting the embedded servers")
         with EmbeddedServers(folder / "servers") as embedded:
             yield embedded.database_url, embedded.redis_url
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def database(server_url: str) -> Iterator[str]:
-    """Give the URL of an empty database of the bench's own, dropped at the end."""
-    name = f"tolsey_bench_{secrets.token_hex(4)}"
-    in_thread(_administer(server_url, f"CREATE DATABASE {name}"))
+def database(server_url: str, kept: str | None = None) -> Iterator[str]:
+    """Give the URL of an empty database of the bench's own, dropped at the end.
+
+    One to be kept has its name, is made when it is not there, and stays.
+    """
+    name = kept or f"tolsey_bench_{secrets.token_hex(4)}"
+    try:
+        in_thread(_administer(server_url, f"CREATE DATABASE {name}"))
+    except asyncpg.DuplicateDatabaseError:
+        if not kept:
+            raise
     try:
         parts = urlsplit(server_url)
         yield urlunsplit(parts._replace(path=f"/{name}"))
     finally:
-        in_thread(_administer(server_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+        if not kept:
+            in_thread(_administer(server_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
 
 
 async def _administer(url: str, statement: str) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import hashlib
+import json
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -57,6 +59,29 @@ class Growing:
         self.delivered = 0
         self.made: Mapping[str, Mapping[str, Any]] = {}
         """What the tenants have made, as values of parameters, by the tenant's name."""
+        self.orders = 0
+        """How many orders the large store has."""
+
+    @property
+    def _said(self) -> Path:
+        return self.folder / "world.json"
+
+    def remember(self) -> None:
+        """Write down what asks need to know of the tenants, for the next run over this world."""
+        plain = ("port", "platform_port", "administrator", "delivered", "made", "orders")
+        said = {name: getattr(self, name) for name in plain}
+        said["tenants"] = [asdict(tenant) for tenant in self.tenants]
+        self._said.write_text(json.dumps(said), encoding="utf-8")
+
+    def recall(self) -> bool:
+        """Take up what a run before wrote down; answer whether there was one."""
+        if not self._said.exists():
+            return False
+        said = json.loads(self._said.read_text(encoding="utf-8"))
+        tenants = [Tenant(**tenant) for tenant in said.pop("tenants")]
+        vars(self).update(said, tenants=tenants)
+        self.base = f"http://127.0.0.1:{self.port}"
+        return True
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
@@ -178,7 +203,7 @@ class Growing:
             scopes=["intelligence:read"],
         )
         token = f"bench-agent-{name}-{'x' * 30}"
-        until = datetime.now(UTC) + timedelta(days=1)
+        until = datetime.now(UTC) + timedelta(days=30)
         await database.execute(
             """
             WITH granted AS (
@@ -206,13 +231,17 @@ class Growing:
         await leave_open(database, tenant, until)
         return tenant
 
-    async def grow(self, before: int, after: int) -> None:
-        """Write the rows between two sizes down."""
+    async def grow(self, after: int) -> None:
+        """Write the rows between the size there is and the next one down."""
+        # A world that was left half filled is none to be asked.
+        self._said.unlink(missing_ok=True)
         database = await asyncpg.connect(self.url, command_timeout=3_600)
         try:
-            await world.fill(database, self.tenants[0], before, after)
+            await world.fill(database, self.tenants[0], self.orders, after)
         finally:
             await database.close()
+        self.orders = after
+        self.remember()
 
 
 def secret_of(tenant: Tenant, what: str) -> str:
