@@ -24,7 +24,7 @@ INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, tot
     metadata, processed_at)
 SELECT 'sto_1', 5000000000 + n * 7, now(), '#' || 1000 + n, 'EUR', n % 9000, n % 9000,
     CASE WHEN n % 20000 = 0 THEN 'refunded' ELSE 'paid' END,
-    CASE WHEN n % 20000 <> 1 THEN 'fulfilled' END, false, 'web', 's1:' || md5((n % 20000)::text),
+    CASE WHEN n % 20000 <> 1 THEN 'fulfilled' END, false, 'web', CASE WHEN n <= 2500 THEN 's1:often' ELSE 's1:' || md5((n % 20000)::text) END,
     '{}', now() - n * interval '10 minutes'
 FROM generate_series(1, 60000) n;
 INSERT INTO commerce_refunds (store_id, refund_id, order_id, currency, amount_minor, processed_at)
@@ -105,10 +105,10 @@ INSERT INTO revenue_sources (listing_id, organization_id, provider, shop_domain,
     connected_by, connected_at)
 SELECT id, organization_id, 'commerce', id || '.example', 'c', 'usr_1', now() FROM listings;
 
-INSERT INTO market_entries (listing_id, words, status, category, currency, price, financing, revenue_until,
+INSERT INTO market_entries (listing_id, words, status, category, country, currency, price, financing, revenue_until,
     revenue_currency, revenue_low, revenue_high)
 SELECT 'lst_' || lpad(n::text, 6, '0'),
-    to_tsvector('simple', 'shop ' || n || CASE WHEN n % 5000 = 7 THEN ' rare' ELSE '' END), 'ACTIVE', 'c' || n % 9, 'USD',
+    to_tsvector('simple', 'shop ' || n || CASE WHEN n % 5000 = 7 THEN ' rare' ELSE '' END), 'ACTIVE', 'c' || n % 9, 'DE', 'USD',
     n * 100, false, '2100-01-01', 'USD', n, n FROM generate_series(1, 20000) n;
 INSERT INTO listing_watchers SELECT 'lst_' || lpad((n * 9)::text, 6, '0'), 'usr_' || n % 200, now()
 FROM generate_series(1, 2000) n;
@@ -186,7 +186,7 @@ FROM generate_series(1, 20000) n;
 INSERT INTO storefront_variants (domain, variant_id, product_id, title, sku, price, changed_at)
 SELECT domain, product_id, product_id, 'S', 'K', 1, now() FROM storefront_products;
 INSERT INTO storefront_changes (domain, at, variant_id, kind, product_id)
-SELECT domain, now() - product_id * interval '1 minute', product_id, 'price', product_id FROM storefront_products;
+SELECT domain, now() - product_id / 4000 * interval '1 day', product_id, 'price', product_id FROM storefront_products;
 INSERT INTO calibrating_listings (listing_id, domain, agreed_by, agreed_at)
 SELECT id, id || '.example', 'usr_1', now() FROM listings;
 INSERT INTO calibrations (fitted_at, factor, spread, shops, median_error)

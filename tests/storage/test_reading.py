@@ -256,6 +256,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
             None,
             PAGE,
         ),
+        lambda db: orders.page(db, STORE, orders.OrderFilter(customer="s1:often"), None, PAGE),
     ],
     "reports.orders.page_of_times": [
         lambda db: orders.page_of_times(
@@ -482,6 +483,13 @@ SHORT: Final[dict[str, list[Case]]] = {
             before=(AT - timedelta(days=9), KNOWN_SHOP, 7, "price"),
         ),
         lambda db: known_shops.changes(db, AGO, PAGE, domains=["d015000.example"], before=None),
+        lambda db: known_shops.changes(
+            db,
+            AGO,
+            PAGE,
+            domains=[KNOWN_SHOP, *(f"d{n:06}.example" for n in range(3, 13))],
+            before=(AT - timedelta(days=1), "d000007.example", 7, "price"),
+        ),
     ],
     "intelligence.reading.products": [
         lambda db: known_shops.products(db, KNOWN_SHOP, PAGE, None),
@@ -682,6 +690,15 @@ SHORT: Final[dict[str, list[Case]]] = {
             at=AT,
             limit=PAGE,
         ),
+        *(
+            partial(market.search, wanted=wanted, after=None, at=AT, limit=PAGE)
+            for wanted in (
+                *(MarketSearch(status=one) for one in ("ACTIVE", "SOLD", "PAUSED")),
+                *(MarketSearch(country=one) for one in ("DE", "MT")),
+                *(MarketSearch(business_model=one) for one in ("saas", "none")),
+                *(MarketSearch(financing=one) for one in (True, False)),
+            )
+        ),
     ],
     "selling.market.attention_of": [lambda db: market.attention_of(db, ["lst_000001"])],
     "selling.market.watched_by": [lambda db: market.watched_by(db, "usr_1", None, PAGE)],
@@ -830,6 +847,26 @@ async def test_a_search_finds_every_product_that_holds_the_word_once(grown: str,
             part = await catalog.search(database, STORE, [word], found[-1] if found else None, 200)
             found += [row["product_id"] for row in part]
         assert found == [row["product_id"] for row in rows][:1200]
+
+
+async def test_pages_of_what_changed_at_shops_at_one_moment_have_each_change_once(
+    grown: str,
+) -> None:
+    domains = [f"d{n:06}.example" for n in (4, 2, 3)]
+    async with connected(grown) as database:
+        rows = await database.fetch(
+            "SELECT at, domain, variant_id, kind FROM storefront_changes WHERE domain = ANY($1)",
+            domains,
+        )
+        found: list[tuple[Any, ...]] = []
+        while True:
+            before = found[-1] if found else None
+            page = await known_shops.changes(database, AGO, 1_700, domains=domains, before=before)
+            found += [(one["at"], one["domain"], one["variant_id"], one["kind"]) for one in page]
+            if len(page) < 1_700:
+                break
+        assert found == sorted((tuple(row) for row in rows), reverse=True)
+        assert len({at for at, *_ in found}) < 10
 
 
 async def test_a_search_for_a_word_of_many_products_reads_no_more_of_a_larger_store(

@@ -16,6 +16,14 @@ LISTED: Final = (
     " p.changed_at"
 )
 
+EARLIER: Final = """
+(c.at, c.variant_id, c.kind) < (
+    {0}::timestamptz,
+    CASE WHEN of.domain = {1}::text THEN {2}::bigint WHEN of.domain < {1} THEN 9223372036854775807 ELSE -1 END,
+    CASE WHEN of.domain = {1} THEN {3}::text ELSE '' END)
+"""
+"""As one bound for each shop, so that its index begins there: all of a moment, of a shop that comes later, or none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorefrontFilter:
@@ -94,14 +102,19 @@ async def changes(
 ) -> list[Row]:
     """List what changed at some shops since a moment, the latest first."""
     said = Conditions(list(domains), since, limit)
-    said.add("(c.at, c.domain, c.variant_id, c.kind) < ({}, {}, {}, {})", *(before or (None,)))
+    said.add(EARLIER, *(before or (None,)))
     return await database.fetch(
         f"""
-        SELECT c.domain, c.at, c.variant_id, c.product_id, c.kind, c.before, c.after, p.title
-        FROM storefront_changes c
-        JOIN storefront_products p ON p.domain = c.domain AND p.product_id = c.product_id
-        WHERE c.domain = ANY($1) AND c.at >= $2 AND {said}
-        ORDER BY c.at DESC, c.domain DESC, c.variant_id DESC, c.kind DESC LIMIT $3
+        SELECT c.*, p.title FROM (
+            SELECT of.domain, one.* FROM unnest($1::text[]) AS of(domain) CROSS JOIN LATERAL (
+                SELECT c.at, c.variant_id, c.product_id, c.kind, c.before, c.after
+                FROM storefront_changes c WHERE c.domain = of.domain AND c.at >= $2 AND {said}
+                ORDER BY c.at DESC, c.variant_id DESC, c.kind DESC LIMIT $3) AS one
+            ORDER BY one.at DESC, of.domain DESC, one.variant_id DESC, one.kind DESC LIMIT $3
+        ) c CROSS JOIN LATERAL (
+            SELECT title FROM storefront_products
+            WHERE domain = c.domain AND product_id = c.product_id OFFSET 0) p
+        ORDER BY c.at DESC, c.domain DESC, c.variant_id DESC, c.kind DESC
         """,  # noqa: S608 - conditions of this function
         *said.args,
     )
