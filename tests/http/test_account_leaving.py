@@ -28,7 +28,13 @@ async def test_a_deleted_account_is_shut_and_opens_again_when_it_is_restored(
     sign_up: SignUp, browser: Browser
 ) -> None:
     ann = await sign_up()
-    assert (await ann.browser.delete("/api/account")).status_code == 202
+    gone = await ann.browser.delete("/api/account")
+    assert gone.status_code == 202
+    assert gone.json()["goneAt"].startswith("2036-07-15T12:00:00.")
+    # Nobody is told of evidence of deals who had none.
+    names = [name for one in gone.json()["kept"] for name in one["names"]]
+    assert "auditTrail" in names
+    assert not any("deal" in name for name in names)
     assert (await ann.browser.get("/api/auth/session")).status_code == 401
     again, pair = browser(), {"email": ann.email, "password": PASSWORD}
     shut = await again.post("/api/auth/login", json=pair)

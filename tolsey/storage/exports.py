@@ -29,6 +29,18 @@ def queries(owner: RowOwner) -> tuple[str, ...]:
     return tuple(f"FROM {table.name} WHERE {one.condition}" for table, one in sections(owner))
 
 
+async def staying(reader: Reader, owner: RowOwner, whose: str) -> list[tuple[str, str]]:
+    """List what an owner has that stays when they go: by its name in their export, and why it stays."""
+    found = []
+    for table, belongs in sections(owner):
+        if belongs.stays and await reader.fetch(
+            f"SELECT FROM {table.name} WHERE {belongs.condition} LIMIT 1",
+            whose,
+        ):
+            found.append((str(table.export), belongs.stays))
+    return found
+
+
 async def rows(
     reader: Reader, table: Table[Any], belongs: Belongs, *whose: str
 ) -> AsyncIterator[Any]:

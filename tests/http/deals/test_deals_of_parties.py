@@ -128,7 +128,12 @@ async def test_nobody_leaves_a_deal_by_deleting_the_store_or_the_account(
     late = await table.ben.browser.delete("/api/account")
     assert (late.status_code, late.json()["code"]) == (409, "open_deals")
     await database.execute("UPDATE deal_threads SET closed_at = now() - interval '8 days'")
-    assert (await table.ben.browser.delete("/api/account")).status_code == 202
+    gone = await table.ben.browser.delete("/api/account")
+    assert gone.status_code == 202
+    # What the seller may have to prove by stays, and whoever goes is told so.
+    told = {one["reason"]: one["names"] for one in gone.json()["kept"]}
+    evidence = told["Evidence of a deal between two parties, kept for seven years."]
+    assert {"dealThreads", "dealOffers", "dealEvents"} <= set(evidence)
 
 
 async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listing(

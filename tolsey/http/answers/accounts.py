@@ -1,6 +1,6 @@
 """What a person is told of their account."""
 
-from tolsey.http.answers.base import ApiAnswer
+from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.stores import ExportedRowsAnswer, StoreExportAnswer
 
 
@@ -8,6 +8,20 @@ class OwnedRowsAnswer(ExportedRowsAnswer):
     """All that is kept of a user or an organization."""
 
     id: str
+
+
+class KeptAnswer(ApiAnswer):
+    """What of the caller's stays for one reason, each by its name in an export."""
+
+    reason: str
+    names: list[str]
+
+
+class AccountDeletionAnswer(ApiAnswer):
+    """An account that is being deleted: when it is gone for good, and what stays then, and why."""
+
+    gone_at: Timestamp
+    kept: list[KeptAnswer]
 
 
 class AccountExportAnswer(ApiAnswer):

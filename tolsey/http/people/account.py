@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 import orjson
+from pydantic.alias_generators import to_camel
 from quart import Blueprint, Response
 from quart_schema import tag_blueprint
 
@@ -13,14 +14,14 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Conflict
 from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.accounts import AccountExportAnswer
+from tolsey.http.answers.accounts import AccountDeletionAnswer, AccountExportAnswer, KeptAnswer
 from tolsey.http.answers.base import Accepted, Media, NoBody, NoContent
 from tolsey.http.files.documents import in_chunks, of_store, sections_of
 from tolsey.http.operations import carried_out
 from tolsey.http.people.signing import Login, proven
 from tolsey.http.web.access import caller, public, session
 from tolsey.http.web.context import Service, ask, new_id, now, service
-from tolsey.storage import audit
+from tolsey.storage import audit, exports
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Reader
@@ -48,9 +49,9 @@ async def export_account() -> Annotated[
 
 @routes.delete("")
 @session
-async def delete_account() -> tuple[NoBody, Accepted]:
-    """Begin the deletion of the caller's account; for 30 days it can be restored."""
-    user_id, database = caller().user_id, service().database
+async def delete_account() -> tuple[AccountDeletionAnswer, Accepted]:
+    """Begin the deletion of the caller's account, and tell what will stay; for 30 days it can be restored."""
+    user_id, database, at = caller().user_id, service().database, now()
     alone = await leaving.owned_alone(database, user_id)
     # Nobody leaves others without an owner, nor a buyer without a seller (rules/accounts#people-who-leave).
     if shared := [one.id for one in alone if one.has_other_members]:
@@ -61,16 +62,17 @@ async def delete_account() -> tuple[NoBody, Accepted]:
         )
     if any(one.has_open_deal for one in alone):
         raise Conflict("End your open deals first.", code="open_deals")
+    kept = await _kept(user_id, [one.id for one in alone])
     for one in alone:
         await _end_plan(one.id, user_id)
         for listing_id in one.active_listings:
             await ask(listing(listing_id), PauseListing(now()))
     async with database.transaction() as tx:
-        await leaving.ask(tx, user_id, now())
+        await leaving.ask(tx, user_id, at)
         await audit.write(tx, "user.deletion_requested", user_id, actor=user_id)
         await tokens.end_all(tx, user_id)
     await service().agents.access_tokens.forget()
-    return "", 202
+    return AccountDeletionAnswer(gone_at=at + leaving.KEPT_FOR, kept=kept), 202
 
 
 @routes.post("/restore")
@@ -83,6 +85,18 @@ async def restore_account(data: Login) -> tuple[NoBody, NoContent]:
             raise Conflict("This account is not being deleted: sign in.", code="not_in_deletion")
         await audit.write(tx, "user.restored", user.id, actor=user.id)
     return "", 204
+
+
+async def _kept(user_id: str, owned: list[str]) -> list[KeptAnswer]:
+    """Tell what stays of a person and of organizations that go with them (rules/accounts#people-who-leave)."""
+    reader = service().reports.of(user_id)
+    found = await exports.staying(reader, RowOwner.USER, user_id)
+    for organization_id in owned:
+        found += await exports.staying(reader, RowOwner.ORGANIZATION, organization_id)
+    names: dict[str, set[str]] = {}
+    for name, reason in found:
+        names.setdefault(reason, set()).add(to_camel(name))
+    return [KeptAnswer(reason=reason, names=sorted(some)) for reason, some in names.items()]
 
 
 async def _end_plan(organization_id: str, user_id: str) -> None:
