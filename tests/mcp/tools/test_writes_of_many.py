@@ -190,6 +190,7 @@ async def test_what_a_person_changed_since_the_plan_stays_and_the_others_are_mad
         ("rejected", "version_changed"),
         ("applied", None),
     ]
+    assert ["after" in one for one in done["items"]] == [True, False, True]
     assert prices(counter)[:3] == [950, 7777, 950]
 
 
@@ -296,6 +297,10 @@ async def test_a_person_stops_what_an_agent_planned_and_only_a_person_resumes_it
         (listed,) = (await browser.get(api)).json()["items"]
         assert [one["state"] for one in listed["changes"]] == ["running"] * 3
         id = listed["id"]
+        # Who may stop them sees what each would do before its turn comes.
+        text = (await browser.get(f"{page}/{id}")).text
+        for shown in ("1020: price: USD 10.00", "1020: price: USD 9.50"):
+            assert shown in text, text
         for path in (api, f"{api}/{id}"):
             assert (await stranger.get(path)).status_code == 404
         assert (await stranger.post(f"{api}/{id}/stop")).status_code == 404

@@ -1,6 +1,7 @@
 """Two agents and a person in the shop's admin want the same thing: each change is made once, or told as not made."""
 
 import asyncio
+import json
 from collections import Counter as Counts
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, Counter, answered, opened
-from tests.mcp.tools.two_stores import TwoStores
+from tests.mcp.tools.two_stores import TwoStores, result
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.content import Collection, ContentPage
 from tolsey.sandbox.commerce.shop.discounts import Discount
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
+from tolsey.storage.commerce import agent_operations
 
 pytestmark = pytest.mark.anyio
 
@@ -247,3 +249,82 @@ ONCE = {"fulfil_order", "create_discount"}
 """Of which there is one, whoever is first: it cannot be made again."""
 REFUSED_THERE = dict.fromkeys(("adjust_inventory", "fulfil_order", "create_discount"), 1)
 """What the platform itself compares is sent, and refused by it where a person was faster."""
+
+
+TOGETHER = [one for one in RACES if one.tool in {"update_product", "adjust_inventory", "tag_order"}]
+"""What both agents want in one plan each."""
+REQUESTS = range(1, 32, 3)
+"""At which request of both plans the person is faster: each looks at three things, and goes through four requests for each."""
+
+
+async def plans_of_many(counter: Counter) -> list[tuple[dict[str, Any], Any]]:
+    """Have each of two agents plan all of it; answer the plan that each was shown, and its call."""
+    other = await counter.two_stores.agent(counter.two_stores.ann)
+    found = []
+    for agent, key in ((counter.agent, "key-00001"), (other, "key-00002")):
+        changes = [
+            {"tool": one.tool, "arguments": json.dumps(one.given(counter, key))} for one in TOGETHER
+        ]
+        call = {"idempotency_key": key, "changes": changes}
+        plan = (await agent.call("change_many", **call, dry_run=True)).json()["result"]
+        plan = plan["structuredContent"]
+        assert plan["status"] == "planned"
+        found.append((plan, agent.call("change_many", **call, plan_token=plan["plan_token"])))
+    return found
+
+
+async def begun_of(counter: Counter, plans: list[tuple[dict[str, Any], Any]]) -> set[str]:
+    """Name the tools of which a change may be looking at its thing for the last time by now, or later."""
+    database = counter.two_stores.database
+    found = [
+        await agent_operations.of_change_set(database, plan["operation_id"]) for plan, _ in plans
+    ]
+    return {one.tool for kept in found for one in kept if one.sends}
+
+
+@pytest.mark.parametrize("request_number", REQUESTS)
+async def test_many_changes_that_three_want_are_each_made_once_or_told_as_not_made(
+    counter: Counter, request_number: int
+) -> None:
+    plans = await plans_of_many(counter)
+    faults, mutations = counter.platform.faults, counter.platform.admin.mutations
+    for _ in range(request_number):
+        faults.hold().set()
+    release, before = faults.hold(), faults.happened
+    racing = [asyncio.create_task(call) for _, call in plans]
+    async with asyncio.timeout(120):
+        while faults.happened <= before + request_number and not all(one.done() for one in racing):
+            await asyncio.sleep(0.01)
+    for race in TOGETHER:
+        race.person(counter)
+    begun = await begun_of(counter, plans)
+    release.set()
+    ends = []
+    async with asyncio.timeout(120):
+        for (plan, _), call in zip(plans, racing, strict=True):
+            await call
+            while True:
+                told = result(
+                    await counter.agent.call("get_operation", operation_id=plan["operation_id"])
+                )
+                if told["state"] != "running":
+                    break
+                await asyncio.sleep(0.05)
+            ends.append(told["items"])
+    applied = [one for items in ends for one in items if one["state"] == "applied"]
+    sent = counter.platform.admin.mutations - mutations
+    # Of these only stock is compared by the platform itself, and refused by it.
+    assert len(applied) <= sent <= len(applied) + 2, ends
+    for place, race in enumerate(TOGETHER):
+        made = [items[place] for items in ends if items[place]["state"] == "applied"]
+        stands = Counts(race.holders(counter))
+        assert stands[NOBODY] == 0, (stands, ends)
+        if race.adds:
+            assert len(made) == sum(stands.values()) - stands["person"], (stands, ends)
+            assert set(stands.values()) <= {1, len(made)}, (stands, ends)
+            continue
+        assert sum(stands.values()) == 1, (stands, ends)
+        assert stands["person"] or (made and race.tool in begun), (stands, ends)
+        shown = [plan["items"][place]["before"] for plan, _ in plans]
+        assert all(one["before"] in shown for one in made), (shown, ends)
+        assert len(made) <= 1, ends

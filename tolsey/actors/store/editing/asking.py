@@ -119,10 +119,19 @@ class ShopEditor:
         )
 
     def begin_many_message(
-        self, change_set: str, asked: Sequence[EditRequest], *, digest: str, is_repeat: bool = False
+        self,
+        change_set: str,
+        asked: Sequence[EditRequest],
+        *,
+        digest: str,
+        plans: Sequence[PlannedEdit] | None,
     ) -> BeginChangeSet:
-        """Write what the store is asked for to make changes that were planned together, each under an id of its own."""
+        """Write what the store is asked for to make changes that were planned together, each under an id of its own.
+
+        Without `plans` it asks what became of those that were begun before, and begins nothing.
+        """
         first = asked[0]
+        shown = plans or [PlannedEdit(before=None, after=None, version="")] * len(asked)
         return BeginChangeSet(
             change_set=change_set,
             user_id=first.user_id,
@@ -134,11 +143,13 @@ class ShopEditor:
                     tool=one.tool,
                     subject=edits.subject_of(one.edit),
                     intent=self._sealed(one),
+                    before=_written(plan.before),
+                    after=_written(plan.after),
                 )
-                for one in asked
+                for one, plan in zip(asked, shown, strict=True)
             ),
             at=self._clock(),
-            is_repeat=is_repeat,
+            is_repeat=plans is None,
         )
 
     def _sealed(self, asked: EditRequest) -> str:
@@ -148,5 +159,5 @@ class ShopEditor:
         )
 
 
-def _written(shown: dict[str, Any] | None) -> str:
-    return orjson.dumps(shown).decode()
+def _written(shown: dict[str, Any] | None) -> str | None:
+    return None if shown is None else orjson.dumps(shown).decode()

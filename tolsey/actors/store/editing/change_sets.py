@@ -85,6 +85,8 @@ def begin(state: StoreState, message: BeginChangeSet, kept: AgentOperation | Non
             created_at=message.at,
             state=OperationState.WAITING,
             intent=one.intent,
+            before=one.before,
+            after=one.after,
             change_set=id,
         )
         for one in message.changes[:MOST_CHANGES]

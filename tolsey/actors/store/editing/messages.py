@@ -59,12 +59,17 @@ class ChangeSetView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """One of the changes that were planned together; `intent` is sealed."""
+    """One of the changes that were planned together; `intent` is sealed.
+
+    `before` and `after` are what people of the store are shown until its turn comes; None where it cannot be made.
+    """
 
     operation_id: str
     tool: str
     subject: str
     intent: str = field(repr=False)
+    before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,9 @@ def end(
 
     What the platform `said` of it beside that goes to the launch, where it is one of its.
     """
-    ended = replace(operation, intent=None, finished_at=at)
+    # Nothing is after what was not made: what its plan showed is not told as what there is.
+    made = operation.after if operation.state == OperationState.APPLIED else None
+    ended = replace(operation, intent=None, finished_at=at, after=made)
     after, effects = start_next(state.with_ended(ended))
     resolve = {waiter_of(ended): refusal or view(ended), **plan_over(after, ended)}
     return Decision(

@@ -210,7 +210,7 @@ class ManyWriter:
         )
         if is_known(kept):
             # What was asked before is answered as it was, however it is asked now.
-            return await self._begin(asked, is_repeat=True)
+            return await self._begin(asked, plans=None)
         _require_apart(made)
         for edit in {one.kind: one for one in made}.values():
             await self._editor.require_grant(principal.store_id, edit)
@@ -222,15 +222,13 @@ class ManyWriter:
         reviewed = [
             replace(edit, version=version) for edit, version in zip(made, versions, strict=True)
         ]
-        return await self._begin(replace(asked, edits=reviewed))
+        asked = replace(asked, edits=reviewed)
+        # The shop as it is now is what people of the store see of each change until its turn comes.
+        return await self._begin(asked, plans=await self._plans_of(asked))
 
     async def _planned(self, asked: AskedChanges) -> ToolResult:
         """Show what each would do; the plan of all is of use only when each may be made."""
-        principal = asked.principal
-        try:
-            plans = await self._editor.plan_all(principal.store_id, asked.edits)
-        except (PlatformDenied, PlatformUnreachable) as error:
-            raise refusal_of(error) from error
+        principal, plans = asked.principal, await self._plans_of(asked)
         items = [
             _planned_item(request, plan)
             for request, plan in zip(asked.requests, plans, strict=True)
@@ -252,11 +250,19 @@ class ManyWriter:
         said = {"plan_token": plan.token, "plan_expires_at": plan.expires_at}
         return _shown(result.model_copy(update=said))
 
-    async def _begin(self, asked: AskedChanges, *, is_repeat: bool = False) -> ToolResult:
+    async def _plans_of(self, asked: AskedChanges) -> list[PlannedEdit]:
+        try:
+            return await self._editor.plan_all(asked.principal.store_id, asked.edits)
+        except (PlatformDenied, PlatformUnreachable) as error:
+            raise refusal_of(error) from error
+
+    async def _begin(
+        self, asked: AskedChanges, *, plans: Sequence[PlannedEdit] | None
+    ) -> ToolResult:
         """Hand the changes to the store, and answer what became of each so far."""
         principal = asked.principal
         wish = self._editor.begin_many_message(
-            asked.operation_id, asked.requests, digest=asked.digest, is_repeat=is_repeat
+            asked.operation_id, asked.requests, digest=asked.digest, plans=plans
         )
         try:
             view = await self._service.runtime.ask(
