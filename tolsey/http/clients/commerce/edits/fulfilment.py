@@ -8,7 +8,7 @@ from tolsey.http.clients.commerce import shapes
 from tolsey.http.clients.commerce.edits.way import (
     Body,
     EditDocument,
-    EditWay,
+    NumberedWay,
     id_of,
     nodes,
     number_of,
@@ -58,17 +58,14 @@ mutation Track($id: ID!, $tracking: FulfillmentTrackingInput!, $notify: Boolean)
 NAMES: Final = ("company", "number", "url")
 
 
-class FulfilWay(EditWay):
+class FulfilWay(NumberedWay):
     """What is left to send of an order."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the fulfilment orders and the fulfilments."""
-        return EditDocument(text=LOOK_AT_SENT, variables={"id": id_of("Order", edit)})
+    kind, looks, at = "Order", LOOK_AT_SENT, "order"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+    def read(self, value: object) -> dict[str, Any]:
         """Read what is left, and what was sent."""
-        del edit
-        return None if data.get("order") is None else _sent(data["order"])
+        return _sent(value)
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send exactly what was planned: the platform refuses what is no longer left."""
@@ -95,20 +92,23 @@ class FulfilWay(EditWay):
         """Read what is left of the order of the new fulfilment."""
         del edit
         made = shapes.mapping(payload.get("fulfillment"), "a fulfilment")
-        return _sent(made.get("order"))
+        return self.read(made.get("order"))
 
 
-class TrackWay(EditWay):
+class TrackWay(NumberedWay):
     """How a fulfilment is tracked."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the tracking."""
-        return EditDocument(text=LOOK_AT_TRACKING, variables={"id": id_of("Fulfillment", edit)})
+    kind, looks, at = "Fulfillment", LOOK_AT_TRACKING, "fulfillment"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+    def read(self, value: object) -> dict[str, Any]:
         """Read the tracking."""
-        del edit
-        return None if data.get("fulfillment") is None else _tracked(data["fulfillment"])
+        found = shapes.mapping(value, "a fulfilment")
+        parcels = tail(found.get("trackingInfo"), "the tracking of a fulfilment")
+        return {
+            "status": found.get("status"),
+            "parcels": len(parcels),
+            "tracking": _tracking(found),
+        }
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send all of the tracking: the platform keeps nothing of what was there."""
@@ -120,11 +120,6 @@ class TrackWay(EditWay):
             "notify": change["notify"],
         }
         return EditDocument(text=TRACK, variables=asked, field="fulfillmentTrackingInfoUpdate")
-
-    def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
-        """Read the tracking."""
-        del edit
-        return _tracked(payload.get("fulfillment"))
 
 
 def _given(tracking: Mapping[str, str | None]) -> dict[str, str]:
@@ -163,12 +158,6 @@ def _sent(value: object) -> dict[str, Any]:
 def _is_whole(connection: object) -> bool:
     page = shapes.mapping(connection, "a page of a list").get("pageInfo")
     return not shapes.mapping(page, "a page of a list").get("hasNextPage")
-
-
-def _tracked(value: object) -> dict[str, Any]:
-    found = shapes.mapping(value, "a fulfilment")
-    parcels = tail(found.get("trackingInfo"), "the tracking of a fulfilment")
-    return {"status": found.get("status"), "parcels": len(parcels), "tracking": _tracking(found)}
 
 
 def _tracking(fulfilment: Body) -> dict[str, str | None]:

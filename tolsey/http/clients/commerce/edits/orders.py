@@ -5,7 +5,7 @@ from typing import Any, Final
 from tolsey.actors.edit import Edit
 from tolsey.http.clients.commerce import shapes
 from tolsey.http.clients.commerce.edits.products import listed_tags
-from tolsey.http.clients.commerce.edits.way import Body, EditDocument, EditWay, id_of
+from tolsey.http.clients.commerce.edits.way import Body, EditDocument, NumberedWay, id_of
 
 LOOK_AT_NOTE: Final = "query LookAtNote($id: ID!) { order(id: $id) { note } }"
 LOOK_AT_TAGS: Final = "query LookAtTags($id: ID!) { order(id: $id) { tags } }"
@@ -21,18 +21,14 @@ mutation AddTags($id: ID!, $tags: [String!]!) {
 """
 
 
-class NoteWay(EditWay):
+class NoteWay(NumberedWay):
     """The note."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the note."""
-        asked = {"id": id_of("Order", edit)}
-        return EditDocument(text=LOOK_AT_NOTE, variables=asked)
+    kind, looks, at = "Order", LOOK_AT_NOTE, "order"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+    def read(self, value: object) -> dict[str, Any]:
         """Read the note."""
-        del edit
-        return None if data.get("order") is None else _note(data["order"])
+        return {"note": shapes.mapping(value, "an order").get("note") or ""}
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send the whole note."""
@@ -40,24 +36,16 @@ class NoteWay(EditWay):
         asked = {"id": id_of("Order", edit), "note": (edit.change or {})["note"]}
         return EditDocument(text=CHANGE_NOTE, variables={"input": asked}, field="orderUpdate")
 
-    def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
-        """Read the note."""
-        del edit
-        return _note(payload.get("order"))
 
-
-class TagsWay(EditWay):
+class TagsWay(NumberedWay):
     """The tags."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the tags."""
-        asked = {"id": id_of("Order", edit)}
-        return EditDocument(text=LOOK_AT_TAGS, variables=asked)
+    kind, looks, at = "Order", LOOK_AT_TAGS, "order"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+    def read(self, value: object) -> dict[str, Any]:
         """Read the tags."""
-        del edit
-        return None if data.get("order") is None else _tags(data["order"])
+        tags = shapes.mapping(value, "an order").get("tags")
+        return {"tags": listed_tags(tags, "the tags of an order")}
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send those that are new."""
@@ -68,13 +56,4 @@ class TagsWay(EditWay):
     def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
         """Read the tags."""
         del edit
-        return _tags(payload.get("node"))
-
-
-def _note(value: object) -> dict[str, Any]:
-    return {"note": shapes.mapping(value, "an order").get("note") or ""}
-
-
-def _tags(value: object) -> dict[str, Any]:
-    tags = shapes.mapping(value, "an order").get("tags")
-    return {"tags": listed_tags(tags, "the tags of an order")}
+        return self.read(payload.get("node"))

@@ -9,6 +9,7 @@ from tolsey.http.clients.commerce.edits.way import (
     Body,
     EditDocument,
     EditWay,
+    NumberedWay,
     id_of,
     number_of,
     pair,
@@ -69,18 +70,18 @@ PRICES: Final[Mapping[str, str]] = {"price": "price", "compare_at_price": "compa
 REASON: Final = "correction"
 
 
-class ProductWay(EditWay):
+class ProductWay(NumberedWay):
     """Texts, tags and status."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the product."""
-        asked = {"id": id_of("Product", edit)}
-        return EditDocument(text=LOOK_AT_PRODUCT, variables=asked)
+    kind, looks, at = "Product", LOOK_AT_PRODUCT, "product"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+    def read(self, value: object) -> dict[str, Any]:
         """Read the product."""
-        del edit
-        return None if data.get("product") is None else _product(data["product"])
+        found = shapes.mapping(value, "a product")
+        return {
+            **{name: found.get(sent) for name, sent in SENT_AS.items()},
+            "tags": listed_tags(found.get("tags"), "the tags of a product"),
+        }
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send what is another."""
@@ -90,11 +91,6 @@ class ProductWay(EditWay):
         return EditDocument(
             text=CHANGE_PRODUCT, variables={"product": product}, field="productUpdate"
         )
-
-    def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
-        """Read the product."""
-        del edit
-        return _product(payload.get("product"))
 
 
 class PriceWay(EditWay):
@@ -190,14 +186,6 @@ def listed_tags(value: object, what: str) -> list[str]:
     if not isinstance(value, list):
         raise shapes.Misshapen(what)
     return sorted(str(one) for one in value)
-
-
-def _product(value: object) -> dict[str, Any]:
-    found = shapes.mapping(value, "a product")
-    return {
-        **{name: found.get(sent) for name, sent in SENT_AS.items()},
-        "tags": listed_tags(found.get("tags"), "the tags of a product"),
-    }
 
 
 def _prices(variants: list[Body], currency: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from tolsey.http.clients.commerce.edits.way import (
     Body,
     EditDocument,
     EditWay,
+    NumberedWay,
     id_of,
     nodes,
     number_of,
@@ -82,17 +83,21 @@ ADDRESS: Final = (
 )
 
 
-class LocationWay(EditWay):
-    """A location by its number."""
+class LocationWay(NumberedWay):
+    """A location."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the location."""
-        return EditDocument(text=LOOK_AT_LOCATION, variables={"id": id_of("Location", edit)})
+    kind, looks, at = "Location", LOOK_AT_LOCATION, "location"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
-        """Read it."""
-        del edit
-        return None if data.get("location") is None else _location(data["location"])
+    def read(self, value: object) -> dict[str, Any]:
+        """Read its name, its address, and whether it sends orders out."""
+        found = shapes.mapping(value, "a location")
+        address = shapes.mapping(found.get("address"), "the address of a location")
+        return {
+            "name": shapes.text(found.get("name"), "the name of a location"),
+            "fulfills": found.get("fulfillsOnlineOrders") is True,
+            # What is empty is told as null or as no text.
+            "address": {name: address[name] for name in ADDRESS if address.get(name)},
+        }
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Send what is to change."""
@@ -101,22 +106,6 @@ class LocationWay(EditWay):
         change = {names[name]: value for name, value in (edit.change or {}).items()}
         sent = {"id": id_of("Location", edit), "input": change}
         return EditDocument(text=EDIT_LOCATION, variables=sent, field="locationEdit")
-
-    def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
-        """Read what it is then."""
-        del edit
-        return _location(payload.get("location"))
-
-
-def _location(value: object) -> dict[str, Any]:
-    found = shapes.mapping(value, "a location")
-    address = shapes.mapping(found.get("address"), "the address of a location")
-    return {
-        "name": shapes.text(found.get("name"), "the name of a location"),
-        "fulfills": found.get("fulfillsOnlineOrders") is True,
-        # What is empty is told as null or as no text.
-        "address": {name: address[name] for name in ADDRESS if address.get(name)},
-    }
 
 
 class MarketWay(EditWay):
@@ -151,18 +140,14 @@ class MarketWay(EditWay):
         return {"is_there": True}
 
 
-class RatesWay(EditWay):
-    """A shipping profile by its number."""
+class RatesWay(NumberedWay):
+    """A shipping profile."""
 
-    def look(self, edit: Edit) -> EditDocument:
-        """Ask for the profile."""
-        sent = {"id": id_of("DeliveryProfile", edit)}
-        return EditDocument(text=LOOK_AT_PROFILE, variables=sent)
+    kind, looks, at = "DeliveryProfile", LOOK_AT_PROFILE, "deliveryProfile"
 
-    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
-        """Read it."""
-        del edit
-        return None if data.get("deliveryProfile") is None else _profile(data["deliveryProfile"])
+    def read(self, value: object) -> dict[str, Any]:
+        """Read its zones and rates."""
+        return _profile(value)
 
     def change(self, edit: Edit, key: str) -> EditDocument:
         """Ask for the zones, each with one rate, and another that costs nothing above an amount."""
@@ -178,7 +163,7 @@ class RatesWay(EditWay):
     def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
         """Read what it is then."""
         del edit
-        return _profile(payload.get("profile"))
+        return self.read(payload.get("profile"))
 
 
 def _zone(zone: Body) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from tolsey.actors.edit import Edit
 from tolsey.http.clients.commerce import shapes
@@ -42,6 +42,35 @@ class EditWay(ABC):
     @abstractmethod
     def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
         """Read what the thing is then of what `change` was answered."""
+
+
+class NumberedWay(EditWay, ABC):
+    """How things are read that the platform finds by their number."""
+
+    kind: ClassVar[str]
+    """What a thing is in the platform's global ids."""
+    looks: ClassVar[str]
+    """The document that asks for one by its `id`."""
+    at: ClassVar[str]
+    """Where the thing is in what these answer."""
+
+    @abstractmethod
+    def read(self, value: object) -> dict[str, Any]:
+        """Read the facts of a thing."""
+
+    def look(self, edit: Edit) -> EditDocument:
+        """Ask for it."""
+        return EditDocument(text=self.looks, variables={"id": id_of(self.kind, edit)})
+
+    def found(self, edit: Edit, data: Body) -> dict[str, Any] | None:
+        """Read it; None where the shop has none of that number."""
+        del edit
+        return None if data.get(self.at) is None else self.read(data[self.at])
+
+    def made(self, edit: Edit, payload: Body) -> dict[str, Any]:
+        """Read what it is then."""
+        del edit
+        return self.read(payload.get(self.at))
 
 
 def id_of(kind: str, edit: Edit) -> str:
