@@ -55,6 +55,9 @@ async def test_a_shop_that_nobody_connects_again_is_announced_and_forgotten_afte
     database = live.service.database
     await uninstall(merchant)
     await quiet(live)
+    # 48 hours later nobody can prove it any more: the secret of the shop's app went with the app.
+    raw = json.dumps(ROUTES["redact"]).encode()
+    assert (await deliver(merchant.browser, raw, signed(raw, "shop/redact"))).status_code == 401
     assert await mails(database, "connection_broken") == [f"{SHOP} is no longer connected"]
     await ago(database, 22)
     await erased(live)
