@@ -1,5 +1,6 @@
 """Refunds that an agent proposes: nothing goes back before a person says so, then once, and as it was shown."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import httpx
 import pytest
 
 from tests.http.people import Clock
-from tests.mcp.tools.shop import ANNS, Counter, answered, opened
+from tests.mcp.tools.shop import ANNS, Counter, answered, opened, state_of
 from tests.mcp.tools.test_writes_confirmed import YES
 from tests.mcp.tools.two_stores import TwoStores, refused, result
 from tolsey.sandbox.commerce.course.life import Item
@@ -149,6 +150,40 @@ async def test_what_a_person_gave_back_in_the_admin_meanwhile_is_not_given_back_
     late = (await decided(counter, told["operation_id"])).json()["operation"]
     assert (late["state"], late["error"]["code"]) == ("refused", "version_changed")
     assert counter.order.refunded == PAID
+
+
+@pytest.mark.parametrize(
+    ("moment", "codes", "given_back"),
+    [
+        ("plans", ["version_changed", "version_changed"], 800),
+        ("looks right before", ["version_changed", "version_changed"], 800),
+        # The time of one request remains, in which nobody can tell (rules/agents#races).
+        ("writes", ["version_changed", "changed_since"], 1_800),
+        ("looks right after", ["version_changed", "changed_since"], 1_800),
+    ],
+)
+async def test_two_proposals_and_a_person_in_the_admin_race_for_the_money_of_an_order(
+    counter: Counter, moment: str, codes: list[str], given_back: int
+) -> None:
+    told = [await proposed(counter, key, amount=usd("10")) for key in ("key-00001", "key-00002")]
+    passes = ("plans", "looks right before", "writes", "looks right after").index(moment)
+    faults = counter.platform.faults
+    for _ in range(passes):
+        faults.hold().set()
+    release, before = faults.hold(), faults.happened
+    racing = [asyncio.create_task(decided(counter, one["operation_id"])) for one in told]
+    async with asyncio.timeout(60):
+        while faults.happened <= before + passes:
+            await asyncio.sleep(0.01)
+    counter.platform.refund_order(ANNS, counter.order.id, amount=800)
+    release.set()
+    ends = [(await one).json()["operation"] for one in racing]
+    kept = [await state_of(counter, one["id"]) for one in ends]
+    assert sorted(one.get("code") or "" for one in kept) == sorted(codes)
+    assert counter.order.refunded == given_back
+    for one in kept:
+        if one["state"] == "applied":
+            assert one["before"]["refunded"] == usd("0.00")
 
 
 async def test_never_more_goes_back_than_was_paid(counter: Counter) -> None:

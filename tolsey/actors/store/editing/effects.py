@@ -153,8 +153,8 @@ class EditCalls:
         Of stock alone the platform compares that itself; of all else we read it right before, and look right after
         whether it is as it was made (rules/agents#races).
         """
-        is_keyed = edits.KINDS[edit.kind].is_keyed
-        if not is_keyed and edit.planned is not None:
+        is_compared = edits.KINDS[edit.kind].is_compared
+        if not is_compared and edit.planned is not None:
             found = await self._look(kept, edit)
             if found is None or edits.version_of(edit, found) != edit.planned:
                 return OperationOvertaken(kept.operation_id, kept.sends, self._clock())
@@ -167,7 +167,7 @@ class EditCalls:
                 raise
             return await self._find_out(kept, edit)
         told = self._applied(kept, edit, _before(kept), after)
-        if is_keyed or await self._stands(kept, edit):
+        if is_compared or await self._stands(kept, edit):
             return told
         return replace(told, code="changed_since", detail=CHANGED_SINCE)
 

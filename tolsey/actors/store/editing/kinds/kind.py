@@ -58,6 +58,8 @@ class EditKind(ABC):
     """What will do in its place."""
     is_keyed: ClassVar[bool] = False
     """Whether the platform makes it once under a key, so that one that was sent may be sent again."""
+    is_compared: ClassVar[bool] = False
+    """Whether the platform refuses it where the thing is another by then than it was planned from."""
     needs_person: ClassVar[bool] = False
     """Whether a person of the store confirms it, whoever asked for it (rules/agents#refunds)."""
     only_grows: ClassVar[bool] = False

@@ -94,6 +94,7 @@ class StockEdit(EditKind):
     ids = ("inventory_item_id", "location_id")
     platform_scope = "write_inventory"
     is_keyed = True
+    is_compared = True
 
     def plan(self, wanted: Facts, facts: Facts) -> Planned | Rejected:
         """Move it from what was read: the platform refuses when it is another by then."""

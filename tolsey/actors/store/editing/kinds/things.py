@@ -98,6 +98,7 @@ class OpeningStockEdit(ThingEdit):
     ids = ("inventory_item_id", "location_id")
     platform_scope = "write_inventory"
     is_keyed = True
+    is_compared = True
     sets = True
 
 
