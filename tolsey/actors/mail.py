@@ -23,6 +23,10 @@ class MailEvent(StrEnum):
     SHOP_ERASURE_NEARS = "shop_erasure_nears"
     TRANSFER_REQUESTED = "transfer_requested"
     DEV_STORE_TRANSFERRED = "dev_store_transferred"
+    LAUNCH_WAITS = "launch_waits"
+    LAUNCH_FINISHED = "launch_finished"
+    STORE_OPENED_EARLY = "store_opened_early"
+    TEST_MODE_ON = "test_mode_on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """A store goes from an empty shop to its first look as an open one, with everything that people do done in its admin."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -77,9 +78,14 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     shop, setup = merchant.shop, merchant.shop.setup
     await merchant.launch(**FORM)
     await merchant.until("brand.kit", "succeeded")
+    # Whoever takes the password off before the check is told so, until it is on again.
+    for has_password, alarms in ((False, ["opened_early"]), (True, [])):
+        setup.has_password = has_password
+        await until_alarms(merchant, alarms)
     await merchant.decide("brand.approve", "done")
     await merchant.until("catalog.collections", "succeeded", "failed")
     setup.payments_activated = True
+    setup.address.update(address1="1 Weaver St", city="Salem")
     await merchant.decide("catalog.review", "done")
     await come_to(merchant, "storefront.theme", "storefront.navigation", "catalog.publish")
 
@@ -88,6 +94,7 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     setup.themes[0]["role"], ours["role"] = "UNPUBLISHED", "MAIN"
     shop.primary_domain = HOST
     await come_to(merchant, "storefront.publish_theme", "launch.domain", "operations.payments")
+    assert (await merchant.milestone("operations.tax"))["checkpoint"]["hinted"] is True
     for decided in ("operations.tax", "legal.review"):
         assert (await merchant.decide(decided, "done")).status_code == 200
     await come_to(merchant, "growth.seo", "growth.analytics", "growth.email", "foundation.plan")
@@ -96,7 +103,7 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     behind = merchant.two_stores.service.clock() - platform.now()
     platform.clock.advance(behind.total_seconds())
     platform.place_order(shop.domain, test=True)
-    # Whoever has no tax to charge is told so before the store opens, and the store is not opened.
+    # Who charged tax when they confirmed it, and charges none now, is told so, and the store is not opened.
     setup.charges_tax = False
     await come_to(merchant, "launch.test_order")
     red = await merchant.until("launch.preflight", "failed", "succeeded")
@@ -113,3 +120,21 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     await come_to(merchant, "launch.unlock", "launch.verify")
     live = (await merchant.milestone("launch.verify"))["result"]
     assert (live["host"], set(live["pages"].values())) == (HOST, {200})
+    assert (await merchant.cockpit())["finishedAt"] is not None
+
+    # Buyers of an open store who pay nothing are seen, too.
+    platform.clock.advance(timedelta(hours=2).total_seconds())
+    platform.place_order(shop.domain, test=True)
+    await until_alarms(merchant, ["test_mode_on"])
+    told = await merchant.two_stores.database.fetch(
+        "SELECT event FROM outbound_mail ORDER BY event"
+    )
+    events = [row["event"] for row in told]
+    assert events == ["launch_finished", "store_opened_early", "test_mode_on"]
+
+
+async def until_alarms(merchant: Merchant, alarms: list[str]) -> None:
+    """Let ticks come until the look at the shop says this."""
+    with anyio.fail_after(120):
+        while (await merchant.cockpit())["alarms"] != alarms:
+            await merchant.tick()

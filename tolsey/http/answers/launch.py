@@ -164,7 +164,8 @@ class CockpitAnswer(LaunchAnswer):
 
     `reason` says why nothing starts although something could: `plan_limit`, or `other_shop` while the store is
     connected to another shop than the one that the launch began in. `unprobed` are the permissions for want
-    of which the last look at the shop left something out.
+    of which the last look at the shop left something out. `alarms`: `opened_early` while the store is open before its
+    pre-launch check, `test_mode_on` while it is open and takes test orders.
     """
 
     store_id: str
@@ -172,8 +173,10 @@ class CockpitAnswer(LaunchAnswer):
     begun_at: Timestamp
     shop_domain: str | None
     reason: str | None
+    finished_at: Timestamp | None
     probed_at: Timestamp | None
     unprobed: list[str]
+    alarms: list[str]
     sections: list[SectionAnswer]
     edges: list[EdgeAnswer]
     modules: dict[str, Any]
@@ -193,6 +196,7 @@ class CockpitAnswer(LaunchAnswer):
             launch.head,
             milestones=milestones_of(launch),
             unprobed=launch.head.unprobed.split(),
+            alarms=launch.head.alarms.split(),
             sections=[SectionAnswer.read(one) for one in PLAYBOOK.sections],
             edges=edges,
             modules=dict(modules),

@@ -18,9 +18,10 @@ from tolsey.http.launch import routes as api
 from tolsey.http.launch import running
 from tolsey.http.launch.picture import PICTURE, Node, Picture
 from tolsey.http.launch.routes import CheckpointBody, RunBody
-from tolsey.http.launch.standing import MilestoneStanding, behind, standing, why
+from tolsey.http.launch.standing import ALARMS, MilestoneStanding, behind, standing, why
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
+from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import RANKS, caller, page
@@ -112,6 +113,11 @@ class LaunchPage(Page):
             for one in self.standings.values()
             if one.is_held_up
         ]
+
+    @property
+    def alarms(self) -> Sequence[str]:
+        """What people have to know of the shop."""
+        return [_(ALARMS[one]) for one in self.launch.head.alarms.split()]
 
     @property
     def whole_reason(self) -> str:

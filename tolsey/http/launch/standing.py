@@ -55,6 +55,17 @@ REASONS: Final[Mapping[str, str]] = {
     ),
 }
 """Why something does not go on, and what to do."""
+ALARMS: Final[Mapping[str, str]] = {
+    "opened_early": marked(
+        "The store is open before its pre-launch check: anyone can enter it. Set its password again under Online"
+        " Store > Preferences, or finish what comes before the check."
+    ),
+    "test_mode_on": marked(
+        "The store is open and takes test orders: whoever orders may pay nothing. Turn the test mode off under"
+        " Settings > Payments."
+    ),
+}
+"""What people have to know of the shop, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

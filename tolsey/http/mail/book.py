@@ -29,6 +29,7 @@ class MailTopic(StrEnum):
     """What one may want no more mail about (RFC 8058)."""
 
     INVITATIONS = "invitations"
+    LAUNCHES = "launches"
     STORES = "stores"
     STATUS = "status"
 
@@ -38,6 +39,8 @@ class MailTopic(StrEnum):
         match self:
             case MailTopic.INVITATIONS:
                 return _("invitations to organizations")
+            case MailTopic.LAUNCHES:
+                return _("launches of stores")
             case MailTopic.STORES:
                 return _("stores that are no longer connected")
             case MailTopic.STATUS:
@@ -73,6 +76,12 @@ BOOK: Final[Mapping[MailEvent | StatusMail, Entry]] = {
     MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
     MailEvent.TRANSFER_REQUESTED: Entry(Role.OPERATORS, path="/admin/devstores"),
     MailEvent.DEV_STORE_TRANSFERRED: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
+    MailEvent.LAUNCH_WAITS: Entry(Role.KEEPERS, MailTopic.LAUNCHES, path="/stores/{store}/launch"),
+    MailEvent.LAUNCH_FINISHED: Entry(
+        Role.KEEPERS, MailTopic.LAUNCHES, path="/stores/{store}/launch"
+    ),
+    MailEvent.STORE_OPENED_EARLY: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
+    MailEvent.TEST_MODE_ON: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
     StatusMail.STATUS_WANTED: Entry(Role.PERSON),
     StatusMail.STATUS_CHANGED: Entry(Role.PERSON, MailTopic.STATUS),
     StatusMail.ALERT_RAISED: Entry(Role.PERSON),

@@ -54,7 +54,7 @@ async def version(database: Database, store_id: str) -> str:
     """Name how a store's launch stands: another text once anything of it moved, however fast."""
     (row,) = await database.fetch(
         """
-        SELECT md5(concat((SELECT concat(l.reason, l.changed_at) FROM store_launches l WHERE store_id = $1), (
+        SELECT md5(concat((SELECT concat_ws(' ', l.reason, l.alarms, l.changed_at) FROM store_launches l WHERE store_id = $1), (
             SELECT string_agg(concat_ws(' ', m.milestone, m.state, m.run, m.attempts, m.reason,
                 m.not_before, m.is_hinted, m.note), ',' ORDER BY m.milestone)
             FROM launch_milestones m WHERE store_id = $1

@@ -28,6 +28,7 @@ WORK = LaunchWork(
     scopes=(),
     decided=frozenset(),
     theme_url=None,
+    tax_lines=None,
 )
 
 
@@ -135,8 +136,16 @@ READY = checks.Seen(
     pages={"/": 200},
     consent_missing=[],
     is_paid_elsewhere=False,
+    was_taxed=True,
 )
 EMPTY: dict[str, Any] = {"availableShippingRates": [], "taxLines": []}
+
+
+def test_no_tax_at_home_keeps_nobody_from_opening_who_confirmed_their_taxes_so() -> None:
+    bare = {"US": {**EMPTY, "availableShippingRates": [{}]}}
+    found = checks.judged(replace(READY, orders=bare, was_taxed=False))
+    assert found["tax.lines_domestic"][0] == "unknown"
+    assert checks.judged(replace(READY, orders=bare))["tax.lines_domestic"][0] == "red"
 
 
 def test_a_store_that_is_ready_has_24_green_checks() -> None:

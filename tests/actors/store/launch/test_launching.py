@@ -11,7 +11,7 @@ from tolsey.actors.refusals import Conflict
 from tolsey.actors.store.compliance import forgetting
 from tolsey.actors.store.compliance.messages import ForgetCheckpointNote, ForgetLaunch
 from tolsey.actors.store.editing.messages import BeginOperation
-from tolsey.actors.store.launch import launching, results
+from tolsey.actors.store.launch import launching, looking, results
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.actors.store.launch.launching import launch_of
 from tolsey.actors.store.launch.messages import (
@@ -94,7 +94,7 @@ def test_what_the_plan_does_not_let_run_stays_queued_and_says_so() -> None:
     told = (refused.resolve or {})["milestone:foundation.audit"]
     assert (told.result, told.reason) == ("queued", "plan_limit")
     # The next tick asks again.
-    tick = launching.go_on(refused.state, ContinueLaunch(at=NOON, is_tick=True))
+    tick = looking.go_on(refused.state, ContinueLaunch(at=NOON, is_tick=True))
     assert len(calls(tick, ClaimPlace)) == 1
 
 
@@ -102,7 +102,7 @@ def test_a_milestone_is_never_under_way_twice() -> None:
     first = claimed(launching.begin(EMPTY, begin(), {}).state)
     assert [call.of for call in calls(first, TakeStep)] == [AUDIT]
     assert calls(claimed(first.state), TakeStep) == []
-    tick = launching.go_on(first.state, ContinueLaunch(at=NOON, is_tick=True))
+    tick = looking.go_on(first.state, ContinueLaunch(at=NOON, is_tick=True))
     assert calls(tick, TakeStep) == []
     wish = RunMilestone(milestone="foundation.audit", user_id="usr_1", is_forced=True, at=NOON)
     joined = launching.run(first.state, wish)
@@ -275,11 +275,11 @@ def test_a_store_that_went_to_another_shop_runs_nothing_until_it_is_back() -> No
     queued = results.stopped(running(), StepStopped(of=AUDIT, stop=stop, at=NOON)).state
     later = NOON + timedelta(minutes=20)
     away = replace(queued, connection=replace(CONNECTION, shop_domain="new.myshopify.com"))
-    gone = launching.go_on(away, ContinueLaunch(at=later))
+    gone = looking.go_on(away, ContinueLaunch(at=later))
     assert calls(gone, TakeStep) == []
     assert launch_of(gone.state).head.reason == "other_shop"
     back = replace(gone.state, connection=CONNECTION)
-    again = launching.go_on(back, ContinueLaunch(at=later))
+    again = looking.go_on(back, ContinueLaunch(at=later))
     asked = calls(again, TakeStep) or calls(claimed(again.state, later), TakeStep)
     assert [call.of.attempt for call in asked] == [2]
 

@@ -214,6 +214,7 @@ class LaunchCalls:
             written=orjson.loads(launch.milestones[milestone].written),
             scopes=scopes,
             decided=marked(launch),
+            tax_lines=launch.head.tax_lines,
             theme_url=self._theme_url,
         )
 
@@ -274,28 +275,58 @@ class LaunchCalls:
 
     async def probe(self, call: ProbeShop) -> ShopProbed | None:
         """Look once at the shop for all that people do; a shop that cannot be looked at tells nothing."""
-        left_out = tuple[str, ...]()
 
-        async def looked(shop: Shop) -> Mapping[str, Any]:
-            nonlocal left_out
+        async def looked(shop: Shop) -> tuple[Mapping[str, Any], Sequence[str], int | None]:
             blocks = probing.BLOCKS.items()
-            left_out = tuple(
+            left_out = [
                 name for name, scope in blocks if shop.scopes and not covers(shop.scopes, scope)
-            )
+            ]
             asked = probing.variables(call.launch_id, call.orders_since, left_out)
-            return await self._platform.graphql(shop, PLAYBOOK.documents["pass3.probe"], asked)
+            seen = await self._platform.graphql(shop, PLAYBOOK.documents["pass3.probe"], asked)
+            return seen, left_out, await self._tax_lines(shop, call.variant, seen)
 
         try:
-            found = await self._shops.call(call.store_id, looked)
+            seen, left_out, tax_lines = await self._shops.call(call.store_id, looked)
         except (Refusal, PlatformError) as error:
             log.warning("launch.probe_failed", store_id=call.store_id, why=str(error))
             return None
         return ShopProbed(
             launch_id=call.launch_id,
-            probe=orjson.dumps(found).decode(),
+            probe=orjson.dumps(seen).decode(),
             unprobed=tuple(probing.BLOCKS[name] for name in left_out),
+            orders_since=call.orders_since,
+            was_taxed=call.variant is not None,
+            tax_lines=tax_lines,
             at=self._clock(),
         )
+
+    async def _tax_lines(
+        self, shop: Shop, variant: str | None, seen: Mapping[str, Any]
+    ) -> int | None:
+        """Count the taxes that an order at home carries; None where none is wanted, or can be calculated."""
+        if variant is None or (shop.scopes and not covers(shop.scopes, "write_draft_orders")):
+            return None
+        known = {
+            "address1": "address1",
+            "city": "city",
+            "zip": "zip",
+            "countryCode": "countryCodeV2",
+        }
+        address = seen["shop"]["shopAddress"] or {}
+        order = {
+            "lineItems": [{"variantId": variant, "quantity": 1}],
+            "shippingAddress": {
+                name: address[theirs] for name, theirs in known.items() if address.get(theirs)
+            },
+        }
+        document = PLAYBOOK.documents["launch.preflight"]
+        try:
+            asked = await self._platform.graphql(shop, document, {"input": order})
+        except PlatformError as error:
+            log.warning("launch.tax_not_calculated", why=str(error))
+            return None
+        calculated = asked["draftOrderCalculate"]["calculatedDraftOrder"]
+        return None if calculated is None else len(calculated["taxLines"])
 
 
 async def _scopes(shop: Shop) -> tuple[str, ...]:

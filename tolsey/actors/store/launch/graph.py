@@ -99,9 +99,12 @@ def settled(launch: Launch, built: Collection[str], at: datetime) -> Launch:
     while moving:
         moving = False
         for id, one in launch.milestones.items():
-            if PLAYBOOK.milestones[id].is_human:
-                continue
             ready = not unmet(launch, id, built)
+            if PLAYBOOK.milestones[id].is_human:
+                if one.state == MilestoneState.PENDING and ready != (one.queued_at is not None):
+                    turn = replace(one, queued_at=at if ready else None, reminders=0, changed_at=at)
+                    launch = launch.with_milestone(turn)
+                continue
             if one.state == MilestoneState.PENDING and ready:
                 queued = moved(one, "deps_satisfied", at, queued_at=at)
             elif one.state == MilestoneState.QUEUED and not ready:
@@ -220,7 +223,14 @@ def undone(
     """Take a decision back, unless something that stands on it has begun."""
     one = launch.milestones[milestone]
     after = moved(
-        one, event, at, decided_by=None, note=None, finished_at=None, is_held=event == "undo"
+        one,
+        event,
+        at,
+        decided_by=None,
+        note=None,
+        queued_at=None,
+        finished_at=None,
+        is_held=event == "undo",
     )
     launch = settled(launch.with_milestone(after), built, at)
     begun = [

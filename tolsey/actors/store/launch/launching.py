@@ -8,7 +8,7 @@ from typing import Any, Final
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.workflows.messages import ReleaseWorkflow
 from tolsey.actors.refusals import Conflict, NotFound, Refusal
-from tolsey.actors.store.launch import graph, probing
+from tolsey.actors.store.launch import graph, probing, reporting
 from tolsey.actors.store.launch.executors import BUILT
 from tolsey.actors.store.launch.grants import covers
 from tolsey.actors.store.launch.messages import (
@@ -19,10 +19,8 @@ from tolsey.actors.store.launch.messages import (
     MilestoneOutcome,
     PlaceClaimed,
     PlaceRefused,
-    ProbeShop,
     RunMilestone,
     RunnerResult,
-    ShopProbed,
     StepOf,
     TakeStep,
     ToldFact,
@@ -210,35 +208,6 @@ def _decided(launch: Launch, one: LaunchMilestone, message: DecideCheckpoint) ->
     return launch.with_milestone(decided)
 
 
-def go_on(state: StoreState, message: ContinueLaunch) -> Silence:
-    """Do what is due: queue again what is no longer blocked, send, and look for what people did."""
-    if state.launch is None:
-        return Decision(state, reply=None)
-    launch, effects = _unblocked(state, state.launch, message.at), list[Effect]()
-    head = launch.head
-    if message.is_tick and state.connection is not None and probing.is_needed(launch, BUILT):
-        call = ProbeShop(
-            store_id=state.store_id,
-            organization_id=head.organization_id,
-            launch_id=head.launch_id,
-            orders_since=probing.orders_since(launch, BUILT) or message.at,
-        )
-        effects.append(Perform(call, key=f"launch-probe:{head.launch_id}"))
-    return advanced(state, launch, message.at, effects=effects, reply=None)
-
-
-def probed(state: StoreState, message: ShopProbed) -> Silence:
-    """Approve what the look at the shop found done, and hint at what it may not approve."""
-    launch = state.launch
-    if launch is None or launch.head.launch_id != message.launch_id:
-        return Decision(state, reply=None)
-    launch = probing.judged(launch, message.probe, BUILT, message.at)
-    launch = launch.with_head(
-        probed_at=message.at, unprobed=" ".join(message.unprobed), changed_at=message.at
-    )
-    return advanced(state, launch, message.at, reply=None)
-
-
 def claimed(state: StoreState, message: PlaceClaimed) -> Silence:
     """Run what waits for the launch's place among the workflows."""
     launch = state.launch
@@ -272,12 +241,13 @@ def advanced(
     """Queue and send what can run now: the one runner of ticks, results and people."""
     launch = graph.settled(launch, BUILT, at)
     launch, more, attempts = _dispatched(state, launch, at)
+    launch, mails = reporting.finished(launch, at)
     waits = {
         "has_work": any(
             launch.milestones[id].state in {MilestoneState.QUEUED, MilestoneState.BLOCKED}
             for id in BUILT
         ),
-        "is_looking": probing.is_needed(launch, BUILT),
+        "is_looking": probing.is_needed(launch, BUILT, at),
     }
     if waits != {"has_work": launch.head.has_work, "is_looking": launch.head.is_looking}:
         launch = launch.with_head(**waits, changed_at=at)
@@ -287,7 +257,7 @@ def advanced(
         state,
         reply=reply,
         records=(*records, *attempts),
-        effects=(*effects, *more),
+        effects=(*effects, *more, *mails),
         resolve=resolve,
     )
 
@@ -348,7 +318,7 @@ def _reminder(launch: Launch, at: datetime) -> Sequence[Effect]:
     return (Tell(store(launch.head.store_id), go, key=key, due_at=due_at),)
 
 
-def _unblocked(state: StoreState, launch: Launch, at: datetime) -> Launch:
+def unblocked(state: StoreState, launch: Launch, at: datetime) -> Launch:
     """Queue again what is blocked by something that is gone, or may be (rules/launch#retries)."""
     again = [
         graph.run_again(one, at)

@@ -240,18 +240,22 @@ class LaunchWriteEnded(Message[None]):
 class ShopProbed(Message[None]):
     """What a look at the shop found for those milestones that people do; `probe` is JSON text.
 
-    `unprobed` names the permissions for want of which something was left out.
+    `unprobed` names the permissions for want of which something was left out. `orders_since` is from when on
+    orders were asked for. `tax_lines` is how many an order at home carries, where one was to be calculated.
     """
 
     launch_id: str
     probe: str
     unprobed: tuple[str, ...]
     at: datetime
+    orders_since: datetime | None = None
+    was_taxed: bool = False
+    tax_lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeShop(Call[ShopProbed]):
-    """Look at the shop once for all that people do."""
+    """Look at the shop once for all that people do, and calculate an order at home of a variant where one is named."""
 
     lane: ClassVar[LaneName] = "platform"
     patience: ClassVar[Patience | None] = Patience(waits=(5.0, 30.0), tries=2)
@@ -261,3 +265,4 @@ class ProbeShop(Call[ShopProbed]):
     organization_id: str
     launch_id: str
     orders_since: datetime
+    variant: str | None = None

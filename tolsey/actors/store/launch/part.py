@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.launch import launching, results, telling
+from tolsey.actors.store.launch import launching, looking, results, telling
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ChangeLaunchSpec,
@@ -40,10 +40,10 @@ class StoreLaunching(KindPart[StoreState]):
             on(KeepOnboardingAnswers, telling.keep_answers),
             on(RunMilestone, launching.run),
             on(DecideCheckpoint, launching.decide),
-            on(ContinueLaunch, launching.go_on),
+            on(ContinueLaunch, looking.go_on),
             on(PlaceClaimed, launching.claimed),
             on(PlaceRefused, launching.refused),
-            on(ShopProbed, launching.probed),
+            on(ShopProbed, looking.probed),
             on(StepWrites, results.writes),
             on(LaunchWriteEnded, results.write_ended),
             on(StepStopped, results.stopped),

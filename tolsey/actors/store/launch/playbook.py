@@ -96,6 +96,7 @@ class PlaybookMilestone:
     documents: tuple[str, ...]
     summary: str
     manual_fallback: str | None
+    remind_after_hours: tuple[int, ...]
     checkpoint: Checkpoint | None
 
     @property
@@ -171,6 +172,7 @@ def _milestone(told: Mapping[str, Any]) -> PlaybookMilestone:
         documents=tuple(executor.get("documents", ())),
         summary=executor.get("summary", ""),
         manual_fallback=told.get("manualFallback"),
+        remind_after_hours=tuple(told.get("remindAfterHours", ())),
         checkpoint=_checkpoint(told) if told["kind"] == "human" else None,
     )
 

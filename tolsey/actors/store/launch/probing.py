@@ -6,7 +6,7 @@ not there, or null, fulfils none.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import orjson
@@ -17,6 +17,21 @@ from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, Mi
 
 TEST_ORDER: Final = "launch.test_order"
 THEME: Final = "storefront.theme"
+PRODUCTS: Final = "catalog.products"
+TAX: Final = "operations.tax"
+POLICIES: Final = "legal.policies"
+AUDIT: Final = "foundation.audit"
+PREFLIGHT: Final = "launch.preflight"
+UNLOCK: Final = "launch.unlock"
+OPENED_EARLY: Final = "opened_early"
+TEST_MODE_ON: Final = "test_mode_on"
+RECENT: Final = timedelta(days=30)
+"""A live order that was paid so lately says that somebody takes payments for the shop."""
+TAXED_EVERY: Final = timedelta(hours=1)
+"""A calculated order costs the platform much: one an hour at most (rules/launch#checkpoints)."""
+WATCHED_FOR: Final = timedelta(days=7)
+"""So long after it opened a store is looked at for test orders, of the last day each time."""
+LAST_DAY: Final = timedelta(days=1)
 
 Condition = Mapping[str, Any]
 Probe = Mapping[str, Any]
@@ -86,9 +101,56 @@ def _checkpoints() -> Iterator[tuple[str, Checkpoint]]:
             yield id, one.checkpoint
 
 
-def is_needed(launch: Launch, built: Collection[str]) -> bool:
-    """Tell whether a look at the shop could approve or hint at anything now."""
-    return any(_is_looked_for(launch, launch.milestones[id], built) for id, _ in _checkpoints())
+def is_needed(launch: Launch, built: Collection[str], at: datetime) -> bool:
+    """Tell whether a look at the shop could approve anything, hint at it or raise an alarm now."""
+    is_awaited = any(
+        _is_looked_for(launch, launch.milestones[id], built) for id, _ in _checkpoints()
+    )
+    return is_awaited or _may_open_early(launch) or opened_at(launch, at) is not None
+
+
+def _may_open_early(launch: Launch) -> bool:
+    """Tell whether the store was closed when the launch began, and should be still."""
+    audited = launch.milestones[AUDIT].result
+    if audited is None or launch.milestones[PREFLIGHT].state in graph.DONE:
+        return False
+    return bool(orjson.loads(audited)["shop"].get("hasPassword"))
+
+
+def opened_at(launch: Launch, at: datetime) -> datetime | None:
+    """Say when the store opened, while it is watched for test orders since."""
+    one = launch.milestones[UNLOCK]
+    if one.state not in graph.DONE or one.finished_at is None or at - one.finished_at > WATCHED_FOR:
+        return None
+    return one.finished_at
+
+
+def alarms(launch: Launch, probe: Probe, asked_since: datetime | None, at: datetime) -> list[str]:
+    """Name what people have to know of what a look found (rules/launch#alarms)."""
+    found = list[str]()
+    is_open = _at("onlineStore.passwordProtection.enabled", probe) is False
+    if is_open and _may_open_early(launch):
+        found.append(OPENED_EARLY)
+    opened = opened_at(launch, at)
+    # A look that was begun before the store opened counts orders that were rightly tests.
+    if opened is not None and asked_since is not None and asked_since >= opened:
+        tests = _at("test.count", probe) or 0
+        found += [TEST_MODE_ON] if tests > 0 else []
+    return found
+
+
+def is_taxed_again(launch: Launch, built: Collection[str], at: datetime) -> bool:
+    """Tell whether an order at home is to be calculated, for the person who confirms the taxes."""
+    one, last = launch.milestones[TAX], launch.head.taxed_at
+    is_open = one.state == MilestoneState.PENDING and not graph.unmet(launch, TAX, built)
+    return is_open and (last is None or at - last >= TAXED_EVERY)
+
+
+def variant(launch: Launch) -> str | None:
+    """Name something that the launch made, for an order to be calculated of."""
+    made = orjson.loads(launch.milestones[PRODUCTS].result or "{}")
+    variants = (one["id"] for product in made.get("products", ()) for one in product["variants"])
+    return next(variants, None)
 
 
 def _is_looked_for(launch: Launch, one: LaunchMilestone, built: Collection[str]) -> bool:
@@ -99,9 +161,20 @@ def _is_looked_for(launch: Launch, one: LaunchMilestone, built: Collection[str])
     return is_its_turn and not (checkpoint.detect is None and checkpoint.hint is None)
 
 
-def judged(launch: Launch, probe: str, built: Collection[str], at: datetime) -> Launch:
+def judged(
+    launch: Launch,
+    probe: str,
+    built: Collection[str],
+    *,
+    asked_since: datetime | None,
+    at: datetime,
+) -> Launch:
     """Approve what was found done and whose turn it is; what was undone first has to be found not done."""
-    told = {**orjson.loads(probe), "internal": internal(launch, orjson.loads(probe), built)}
+    seen, since = orjson.loads(probe), orders_since(launch, built)
+    # What was asked before the turn of the test order counts orders that test nothing.
+    if since is not None and (asked_since is None or asked_since < since):
+        seen = {name: block for name, block in seen.items() if name not in {"test", "recent"}}
+    told = {**seen, "internal": internal(launch, seen, built)}
     done, hints = frozenset(detected(told)), frozenset(hinted(told))
     changed = list[LaunchMilestone]()
     for id, _ in _checkpoints():
@@ -130,7 +203,28 @@ def internal(launch: Launch, probe: Probe, built: Collection[str]) -> Probe:
             "preparedId": prepared.get("themeId"),
             "mainIdAtPreparation": prepared.get("mainThemeId"),
         },
+        "preflight": {"taxLines": launch.head.tax_lines},
+        "policies": _policies(launch, probe),
+        "recentLivePaidOrder": None if "recent" not in probe else recent is not None,
         "webOrderSinceDeps": None if since is None else recent is not None,
+    }
+
+
+def _policies(launch: Launch, probe: Probe) -> Probe | None:
+    """Say whether every policy that the shop needs is there, and was saved by somebody after our draft.
+
+    One that was there before our draft was not written by us at all.
+    """
+    one, told = launch.milestones[POLICIES], _at("shop.shopPolicies", probe)
+    if one.result is None or one.finished_at is None or told is None:
+        return None
+    result = orjson.loads(one.result)
+    saved = {policy["type"]: datetime.fromisoformat(policy["updatedAt"]) for policy in told}
+    return {
+        "allRequiredPresent": saved.keys() >= {*result["drafted"], *result["kept"]},
+        "editedAfterDraft": all(
+            saved.get(kind, one.finished_at) > one.finished_at for kind in result["drafted"]
+        ),
     }
 
 
@@ -140,6 +234,14 @@ def orders_since(launch: Launch, built: Collection[str]) -> datetime | None:
         return None
     before = (launch.milestones[id] for id in PLAYBOOK.milestones[TEST_ORDER].depends_on)
     return max((one.finished_at or one.changed_at for one in before), default=None)
+
+
+def asked_since(launch: Launch, built: Collection[str], at: datetime) -> datetime:
+    """Say from when on orders are asked for: tests once the store is open, the test of it all, or live ones before."""
+    opened = opened_at(launch, at)
+    if opened is not None:
+        return max(opened, at - LAST_DAY)
+    return orders_since(launch, built) or at - RECENT
 
 
 BLOCKS: Final[Mapping[str, str]] = {

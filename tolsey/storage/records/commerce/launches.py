@@ -43,7 +43,8 @@ class StoreLaunch:
     `draft_hash` is of the brand kit as it was drafted, `approved_hash` of the one that a person approved.
     `unprobed` names, with blanks between, the permissions for want of which the last look left something out.
     The tick goes to those that have `has_work`, something to send or to unblock, or that `is_looking` for what
-    people did.
+    people did. `alarms` names, with blanks between, what people have to know of the shop. `tax_lines` is how many an
+    order at home carried when one was calculated last. `finished_at` is when nothing was left to do.
     """
 
     store_id: str
@@ -63,6 +64,10 @@ class StoreLaunch:
     unprobed: str = ""
     has_work: bool = False
     is_looking: bool = False
+    alarms: str = ""
+    tax_lines: Annotated[int | None, Integer] = None
+    taxed_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 @stored(
@@ -80,7 +85,8 @@ class LaunchMilestone:
     the shop in between a `step`. `operations` are those under way, with blanks between, `stop` is JSON text of why the
     first of them was not done. `written` is JSON text: which version each thing had when we wrote it last.
     `result` is JSON text of what came out. A human one that `is_held` was undone: nothing is detected until
-    the condition was false once. `is_hinted` while the shop looks as if it were done.
+    the condition was false once. `is_hinted` while the shop looks as if it were done. `queued_at` is when its turn
+    came, `reminders` how often people were written to about a human one since.
     """
 
     store_id: str
@@ -105,6 +111,7 @@ class LaunchMilestone:
     result: Annotated[str | None, Jsonb] = None
     is_held: bool = False
     is_hinted: bool = False
+    reminders: Annotated[int, Integer] = 0
 
     @property
     def waits_for(self) -> tuple[str, ...]:

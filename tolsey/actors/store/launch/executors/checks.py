@@ -16,13 +16,18 @@ UNSEEN: Final[Judged] = (
     "unknown",
     "The storefront asks for a password: nobody else can look at its pages.",
 )
+TAX_GONE: Final = (
+    "An order at home carried tax when the taxes were confirmed, and carries none now: check your"
+    " registrations under Settings > Taxes and duties."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What was read of a shop; what could not be is None.
 
-    `orders` are calculated orders by country, `pages` what the storefront answered by path.
+    `orders` are calculated orders by country, `pages` what the storefront answered by path. The shop `was_taxed`
+    when a person confirmed its taxes if an order at home carried some then.
     """
 
     state: Mapping[str, Any]
@@ -35,6 +40,7 @@ class Seen:
     pages: Mapping[str, int | None]
     consent_missing: Sequence[str] | None
     is_paid_elsewhere: bool
+    was_taxed: bool
 
 
 def judged(seen: Seen) -> dict[str, Judged]:
@@ -76,10 +82,13 @@ def _tax(seen: Seen) -> Judged:
     order = seen.orders.get(seen.home or "")
     if order is None:
         return "unknown", "No order to an address at home could be calculated."
-    return _so(
-        bool(order["taxLines"]),
-        "An order at home carries no tax: check your registrations under Settings > Taxes and duties.",
-    )
+    if order["taxLines"]:
+        return "green", ""
+    # Who is below the threshold of registration charges none, and a person confirmed the taxes so: only what
+    # was charged then and is no longer is wrong (rules/launch#checks-before-opening).
+    if not seen.was_taxed:
+        return "unknown", "An order at home carries no tax, as when the taxes were confirmed."
+    return "red", TAX_GONE
 
 
 def _rates(seen: Seen) -> Judged:

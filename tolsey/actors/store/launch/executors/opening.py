@@ -90,6 +90,7 @@ def preflight(work: LaunchWork) -> Taken:
         pages=(yield from _storefront(state)),
         consent_missing=_consent_missing(work, state),
         is_paid_elsewhere="operations.payments" in work.decided,
+        was_taxed=bool(work.tax_lines),
     )
     found = checks.judged(seen)
     wrong = list(checks.red(found))

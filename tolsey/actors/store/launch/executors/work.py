@@ -24,7 +24,8 @@ class LaunchWork:
     `spec` is the merchant's form, `given_kit` what they brought of a brand kit, `kit` the one that was drafted.
     `results` are what other milestones came to, `written` the version of each thing when we wrote it last,
     and `scopes` what the shop granted (none named = unknown). `decided` are the milestones that a person
-    marked done, and `began_at` is when the attempt began.
+    marked done, and `began_at` is when the attempt began. `tax_lines` is how many an order at home carried
+    when a person confirmed the taxes, where one could be calculated.
     """
 
     store_id: str
@@ -39,6 +40,7 @@ class LaunchWork:
     scopes: tuple[str, ...]
     decided: frozenset[str]
     theme_url: str | None
+    tax_lines: int | None
 
     def is_overwritten(self, edit: Edit, facts: Mapping[str, Any]) -> bool:
         """Tell whether somebody changed what we wrote: then it stays as they want it (rules/launch#executors)."""
