@@ -59,6 +59,7 @@ WORDS: Final[Mapping[str, Any]] = {
     "paymentRef": "pi_1",
     "plan": "pro",
     "provider": "commerce",
+    "recipient": "ann@example.com",
     "reason": "Asked for by the customer.",
     "redirect_uri": "http://127.0.0.1:9000/back",
     "redirect_uris": ["http://127.0.0.1:9000/back"],
@@ -95,6 +96,7 @@ OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
     "/api/chat/plans": {"plan": "$PLAN"},
     "/api/cron/{name}": {"name": "daily-bonus"},
     "/api/admin/crons/{name}/run": {"name": "daily-bonus"},
+    "/api/admin/provider-events/{provider}/{event_id}": {"provider": "mail"},
     "/api/organizations": {"name": "Ann's other business"},
     "/api/organizations/{organization_id}": {"name": "Ann and Bob's"},
     "/api/stores/{store_id}/memory": {

@@ -23,7 +23,6 @@ from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentInbox
-from tolsey.actors.ports import Vectors
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
@@ -41,6 +40,7 @@ from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
+from tolsey.http.mail.bounces import AddressMarks
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
 from tolsey.http.memory.embedding import MemoryEmbedder
@@ -48,7 +48,6 @@ from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.operators.exposition import ProcessCollector
 from tolsey.http.privacy.answering import CustomerAnswers
-from tolsey.http.privacy.opening import PrivacyRequests
 from tolsey.http.status.telling import StatusLetters
 from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.subaddresses.object_storage import AssetHost
@@ -58,10 +57,8 @@ from tolsey.http.subaddresses.table import subaddresses
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.web.requests import RequestTally
-from tolsey.http.webhooks.commerce import CommerceEvents
-from tolsey.http.webhooks.compliance import COMPLIANCE_PATHS, ComplianceRequests
 from tolsey.http.webhooks.directory import TELL_SECONDS, ShopDirectory
-from tolsey.http.webhooks.payments.receiver import PaymentEvents
+from tolsey.http.webhooks.table import EVENTS_PATH, receivers
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, Message
@@ -78,7 +75,6 @@ from tolsey.storage.database import Database
 from tolsey.storage.embedded.roles import service_url
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
-from tolsey.storage.records.commerce.compliance import ComplianceTopic
 from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.reports.pool import Reports
 from tolsey.storage.runtime import executions, slots
@@ -91,9 +87,6 @@ from tolsey.storage.sealing import keys
 from tolsey.storage.sealing.sealed import Vault
 
 log = structlog.get_logger()
-
-EVENTS_PATH = "/api/webhooks/commerce/events"
-PAYMENTS_PATH = "/api/webhooks/payments"
 
 
 def now() -> datetime:
@@ -181,7 +174,16 @@ async def running(
         app = create_app(
             service,
             BLUEPRINTS,
-            _receivers(settings, outside.vectors, parts),
+            receivers(
+                settings,
+                parts.runtime,
+                parts.directory,
+                parts.payments,
+                vectors=outside.vectors,
+                database=database,
+                vault=vault,
+                clock=clock,
+            ),
             mounted={**agents.mounted, PREVIEW_PREFIX: preview},
             hosts=partial(subaddresses, settings, agents=agents.on_subaddress, assets=assets),
             requests=parts.requests,
@@ -362,6 +364,7 @@ class Parts:
             **EventCalls(self._outside.payments).handlers(),
             **AnswerCalls(self.database).handlers(),
             **self.mail.handlers(),
+            **AddressMarks(self.database, self.vault, self.clock).handlers(),
             **(self.embedder.handlers() if self.embedder else {}),
             **written.handlers(),
             **sealing.handlers(),
@@ -392,27 +395,6 @@ class Parts:
 
     async def _post(self, tells: Sequence[Tell]) -> int:
         return await self.runtime.post(tells)
-
-
-def _receivers(settings: Settings, vectors: Vectors, parts: "Parts") -> dict[str, ASGIApp]:
-    """Receive what the platform and the processor post."""
-    requests = PrivacyRequests(parts.database, parts.vault, parts.clock)
-    asked = {
-        COMPLIANCE_PATHS[topic]: ComplianceRequests(
-            topic, requests, vectors, platform_secret=settings.commerce_client_secret
-        )
-        for topic in ComplianceTopic
-    }
-    return {
-        **asked,
-        EVENTS_PATH: CommerceEvents(parts.runtime, parts.directory, requests, parts.clock),
-        PAYMENTS_PATH: PaymentEvents(
-            parts.payments,
-            parts.clock,
-            webhook_secret=settings.payments_webhook_secret,
-            secret_key=settings.payments_secret_key,
-        ),
-    }
 
 
 async def _join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts: "Parts") -> Shard:

@@ -307,6 +307,12 @@ class Settings(BaseSettings):
     """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`. Unset: mails are kept and sent to no one; in public invitations and new passwords answer 503."""
     mail_from: Annotated[str, AfterValidator(_mail_sender)] | None = None
     """Who mails come from: `Shop keepers <no-reply@example.com>`; goes with `MAIL_URL`."""
+    mail_webhook_secret: Secret | None = None
+    """What signs the mail provider's events (`whsec_…`, Standard Webhooks), by which addresses that bounce are written to no more. Several with commas while one is rolled, as for the two below."""
+    code_host_webhook_secret: Secret | None = None
+    """What signs the code host's events (`X-Hub-Signature-256`)."""
+    messaging_webhook_secret: Secret | None = None
+    """What signs the messaging service's events (`X-Slack-Signature`)."""
     objects_url: Annotated[str, _scheme("s3"), AfterValidator(_bucket_address)] | None = None
     """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
     storefront_url: WebAddress | None = None

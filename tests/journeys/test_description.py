@@ -107,6 +107,7 @@ KEPT_WHOLE = {
     "RulesAnswer": "rules/accounts#members",
     "CompetitorDownloadAnswer.items[]": "rows as they are kept, of whatever was asked for",
     "OwnedRowsAnswer[][]": "rows as they are kept",
+    "WholeProviderEventAnswer.payload": "an event as another service sent it",
     "StoreExportAnswer[][]": "rows as they are kept",
     "get /openapi.json": "OpenAPI's own shape",
 }

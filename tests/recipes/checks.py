@@ -19,9 +19,10 @@ from tolsey.actors.organization.ledger import messages as of_organizations
 from tolsey.actors.organization.messages import organization
 from tolsey.http.oauth.scopes import DEFAULT
 from tolsey.http.webhooks.headers import HeaderReader
+from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.runtime.errors import Duplicate
 from tolsey.runtime.messages import REGISTERED, ActorId
-from tolsey.service import PAYMENTS_PATH, Running, running
+from tolsey.service import Running, running
 
 CRON_SECRET = "c" * 40
 SIGNING_SECRET = "whsec_of_the_recipe"

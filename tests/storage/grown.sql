@@ -19,6 +19,11 @@ SELECT 'org_' || n, 'usr_' || n, 'owner' FROM generate_series(1, 300) n;
 INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)
 SELECT 'sto_' || n, 'org_' || n, 'Store', 'x', now() FROM generate_series(1, 5000) n;
 
+INSERT INTO provider_events (provider, event_id, type, sealed_body, state, received_at)
+SELECT CASE WHEN n % 50 = 0 THEN 'mail' ELSE 'messaging' END, 'evt_' || n, 't', 'x',
+    CASE WHEN n % 10000 = 0 THEN 'failed' ELSE 'kept' END, now() - n * interval '1 second' FROM generate_series(1, 20000) n;
+INSERT INTO mail_bounces (recipient, kind, why, since)
+SELECT 'u' || n || '@example.com', 'bounced', 'w', now() - n * interval '1 minute' FROM generate_series(1, 20000) n;
 INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, total_minor,
     current_total_minor, financial_status, fulfillment_status, test, source_name, customer_hash,
     metadata, processed_at)

@@ -62,6 +62,7 @@ from tolsey.storage.people import (
 )
 from tolsey.storage.records.commerce.compliance import ComplianceRequest, ComplianceTopic
 from tolsey.storage.records.commerce.shops import ShopKey
+from tolsey.storage.records.provider_events import ProviderEventState
 from tolsey.storage.records.runtime.turns import Known
 from tolsey.storage.reports import (
     catalog,
@@ -82,6 +83,7 @@ from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import deals, listings, market, seals, snapshots
 from tolsey.storage.selling.market import MarketSearch
 from tolsey.storage.status import incidents, measuring
+from tolsey.storage.webhooks import provider_events
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
 TIMES: Final = 12
@@ -582,6 +584,11 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.leaving.organizations_due": [lambda db: leaving.organizations_due(db, AT)],
     "people.leaving.owned_alone": [lambda db: leaving.owned_alone(db, "usr_1")],
     "people.leaving.users_due": [lambda db: leaving.users_due(db, AT)],
+    "people.mail.mark_of": [lambda db: mail.mark_of(db, "u7@example.com")],
+    "people.mail.marks": [
+        lambda db: mail.marks(db, PAGE, None),
+        lambda db: mail.marks(db, PAGE, (AT, "u7@example.com")),
+    ],
     "people.mail.find": [lambda db: mail.find(db, "mail_7")],
     "people.mail.listed": [
         lambda db: mail.listed(db, PAGE, (AGO, "mail_7")),
@@ -660,6 +667,19 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: listings.page_of_user(db, "usr_1", "org_1", "lst_000002", PAGE),
     ],
     "status.incidents.find": [lambda db: incidents.find(db, "inc_1")],
+    "webhooks.provider_events.find": [lambda db: provider_events.find(db, "mail", "evt_7")],
+    "webhooks.provider_events.listed": [
+        lambda db: provider_events.listed(db, PAGE, None, provider=None, state=None),
+        lambda db: provider_events.listed(
+            db, PAGE, (AT, "evt_7"), provider="messaging", state=None
+        ),
+        lambda db: provider_events.listed(
+            db, PAGE, None, provider=None, state=ProviderEventState.FAILED
+        ),
+        lambda db: provider_events.listed(
+            db, PAGE, None, provider="code-host", state=ProviderEventState.FAILED
+        ),
+    ],
     "status.incidents.listed": [
         lambda db: incidents.listed(db, PAGE, None, public=True),
         lambda db: incidents.listed(db, PAGE, (AT, "inc_1"), public=False),

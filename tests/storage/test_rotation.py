@@ -23,6 +23,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "revenue_sources": {"listing_id": "lst_1", "provider": "payments"},
     "agent_operations": {"store_id": "store_1", "operation_id": "op_1"},
     "outbound_mail": {"id": "mail_1"},
+    "provider_events": {"provider": "mail", "event_id": "evt_1"},
 }
 ELSEWHERE = {"state", "token"}
 """What is sealed and handed out, not kept: it ends with its key."""
@@ -83,6 +84,11 @@ async def fill(database: Database, vault: Vault) -> None:
         "INSERT INTO outbound_mail (id, event, about, recipient, subject, sealed_content,"
         " created_at) VALUES ('mail_1', 'e', 'a', 'ann@example.com', 's', $1, now())",
         held["outbound_mail", "sealed_content"],
+    )
+    await database.execute(
+        "INSERT INTO provider_events (provider, event_id, type, sealed_body, state, received_at)"
+        " VALUES ('mail', 'evt_1', 't', $1, 'kept', now())",
+        held["provider_events", "sealed_body"],
     )
 
 

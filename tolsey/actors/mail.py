@@ -71,3 +71,12 @@ class SendMail(Call[None]):
 
     mail_id: str
     organization_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkAddresses(Call[None]):
+    """Mark the addresses that a kept event of the mail provider says are not to be written to."""
+
+    lane: ClassVar[LaneName] = "mail"
+
+    event_id: str

@@ -78,6 +78,7 @@ from tolsey.http.stores import change_sets, exports, home, integrations, order_h
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 from tolsey.http.subaddresses.preview import routes as previews
+from tolsey.http.webhooks.providers import routes as provider_events
 
 BLUEPRINTS: Final[Sequence[Blueprint]] = (
     health.routes,
@@ -148,6 +149,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     affiliate.routes,
     cron.routes,
     admin.routes,
+    provider_events.routes,
     dead_letters.routes,
     compliance.routes,
     compliance_pages.routes,

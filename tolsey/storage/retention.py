@@ -21,7 +21,7 @@ from tolsey.storage.records.intelligence import (
     StorefrontScan,
 )
 from tolsey.storage.records.journal import AuditRecord
-from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.records.mail import MailBounce, OutboundMail
 from tolsey.storage.records.memory import StoreFact, StoreMessage
 from tolsey.storage.records.money.payment_event import PaymentEventSettled
 from tolsey.storage.records.people import (
@@ -31,6 +31,7 @@ from tolsey.storage.records.people import (
     ApiKey,
     Invitation,
 )
+from tolsey.storage.records.provider_events import ProviderEvent
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.kept import DEAD_LETTERS, FINISHED_CALLS, JOURNAL
 from tolsey.storage.records.runtime.operations import Operation
@@ -49,6 +50,8 @@ SWEPT_TABLES: Final = (
     DEAD_LETTERS,
     table_of(WorkflowClaim),
     table_of(OutboundMail),
+    table_of(MailBounce),
+    table_of(ProviderEvent),
     REQUESTS,
     CODES,
     TOKENS,

@@ -12,9 +12,10 @@ import httpx
 
 from tests.http.payments.market import Market
 from tests.http.people import Clock, Person, settings_of
+from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
-from tolsey.service import PAYMENTS_PATH, Running, running
+from tolsey.service import Running, running
 
 WEBHOOK_SECRET = "whsec_test"
 

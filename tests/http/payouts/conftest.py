@@ -12,9 +12,10 @@ import pytest
 from tests.http.people import Clock, Person, SignUp, settings_of
 from tests.waiting_events import waiting_events
 from tolsey.http.web.edge import Edge
+from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 from tolsey.sandbox.server import listening
-from tolsey.service import PAYMENTS_PATH, Running, running
+from tolsey.service import Running, running
 
 ACCOUNT = "/api/payouts/account"
 CONNECT_SECRET = "whsec_connect"

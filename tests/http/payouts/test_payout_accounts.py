@@ -11,7 +11,8 @@ from tests.http.people import Browser, Clock, Person, SignUp, settings_of
 from tests.sandbox.payments.stage import STRIPE
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.webhooks.payments.signatures import sign
-from tolsey.service import PAYMENTS_PATH, running
+from tolsey.http.webhooks.table import PAYMENTS_PATH
+from tolsey.service import running
 
 pytestmark = STRIPE
 

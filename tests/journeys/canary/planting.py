@@ -24,6 +24,7 @@ from tests.journeys.strangers import LISTINGS, browsing, listing_of
 from tests.mcp.wire import Agent
 from tests.payees import verified
 from tolsey.actors.job.messages import RunNow, job
+from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.runtime.ids import new_id
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
@@ -31,7 +32,7 @@ from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpe
 from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
-from tolsey.service import PAYMENTS_PATH, Running, running
+from tolsey.service import Running, running
 from tolsey.storage.catalogue import declared
 from tolsey.storage.money import payouts
 from tolsey.storage.owners import OF_SHOP

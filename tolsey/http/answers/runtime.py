@@ -9,6 +9,8 @@ from tolsey.http.answers.operators import CallAnswer, SoldAnswer
 from tolsey.runtime.shards.membership import Member
 from tolsey.runtime.shards.oversight import ranges
 from tolsey.storage.database import Row
+from tolsey.storage.records.mail import BounceKind
+from tolsey.storage.records.provider_events import ProviderEventState
 
 UNKNOWN: Final[Mapping[str, Any]] = {
     "leaseLeftSeconds": None,
@@ -111,6 +113,33 @@ class MailAnswer(ApiAnswer):
     answer: str | None
     created_at: Timestamp
     ended_at: Timestamp | None
+
+
+class BounceAnswer(ApiAnswer):
+    """An address that the mail provider told us of: `bounced` is written to no more, `complained` only what must be said."""
+
+    recipient: str
+    kind: BounceKind
+    why: str
+    since: Timestamp
+
+
+class ProviderEventAnswer(ApiAnswer):
+    """An event of a provider, and what became of it."""
+
+    provider: str
+    event_id: str
+    type: str
+    state: ProviderEventState
+    why: str | None
+    received_at: Timestamp
+    settled_at: Timestamp | None
+
+
+class WholeProviderEventAnswer(ProviderEventAnswer):
+    """An event of a provider as it was sent; `payload` is null when its key is gone."""
+
+    payload: dict[str, Any] | None
 
 
 class SlotAnswer(ApiAnswer):

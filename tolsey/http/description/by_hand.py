@@ -114,6 +114,33 @@ PAYMENTS: Final[Described] = {
     )
 }
 
+
+def _provided(what: str, proof: str, *names: str, variable: str) -> Described:
+    return {
+        "post": _receiver(
+            what,
+            f"The body is verified as the bytes it is, under any secret of `{variable}`: {proof}",
+            "A repeat answers `duplicate`; an event without a name answers 422. Each is kept for a week.",
+            headers=[_parameter(name, "header") for name in names],
+            states=["accepted", "duplicate"],
+        )
+    }
+
+
+MESSAGING: Final = _provided(
+    "Take an event of the messaging service.",
+    "hex of the HMAC-SHA256 of `v0:timestamp:body`, signed within 300 seconds of now. `url_verification` is answered with its `challenge`.",
+    "X-Slack-Signature",
+    "X-Slack-Request-Timestamp",
+    variable="MESSAGING_WEBHOOK_SECRET",
+)
+MESSAGING["post"]["responses"]["200"]["content"][JSON]["schema"] = {
+    "anyOf": [
+        MESSAGING["post"]["responses"]["200"]["content"][JSON]["schema"],
+        _fields("challenge"),
+    ]
+}
+
 CREDENTIALS: Final = {"client_id": TEXT, "client_secret": TEXT}
 """For clients that prove themselves in the body; others do so by HTTP Basic (RFC 6749, 2.3.1)."""
 
@@ -240,6 +267,22 @@ PATHS: Final[Mapping[str, Described]] = {
         "`{shop_id, shop_domain, customer, orders_to_redact}`",
     ),
     "/api/webhooks/payments": PAYMENTS,
+    "/api/webhooks/mail": _provided(
+        "Take an event of the mail provider.",
+        "base64 of the HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks), signed within 300 seconds of now. An address that bounces is written to no more.",
+        "Webhook-Id",
+        "Webhook-Timestamp",
+        "Webhook-Signature",
+        variable="MAIL_WEBHOOK_SECRET",
+    ),
+    "/api/webhooks/code-host": _provided(
+        "Take an event of the code host.",
+        "hex of its HMAC-SHA256. The same body is the same event.",
+        "X-Hub-Signature-256",
+        "X-GitHub-Event",
+        variable="CODE_HOST_WEBHOOK_SECRET",
+    ),
+    "/api/webhooks/messaging": MESSAGING,
     "/api/mcp/v1/{storeId}": _for_agents("the form that agents are told"),
     "/api/mcp/{storeId}": _for_agents("the form from before it, served for ever"),
     "/openapi.json": {

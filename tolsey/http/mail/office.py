@@ -29,7 +29,7 @@ from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people import administrators, resets
 from tolsey.storage.people import mail as mails
 from tolsey.storage.people.mail import Addressee
-from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.records.mail import BounceKind, OutboundMail
 from tolsey.storage.runtime import outbox
 from tolsey.storage.sealing.sealed import SealBroken, Vault, fingerprint
 
@@ -181,6 +181,11 @@ class PostOffice:
             await mails.keep(self._database, mail.id, self._clock())
             if not self._settings.is_local:
                 log.error("mail.kept", mail_id=mail.id, event_name=mail.event, variable="MAIL_URL")
+            return
+        bounced = await mails.mark_of(self._database, mail.recipient)
+        # An address that bounced is written to no more (rules/service#provider-events).
+        if bounced is not None and bounced.kind is BounceKind.BOUNCED:
+            await self._end(mail, "refused", f"The address bounced: {bounced.why}")
             return
         content = self.content(mail)
         if content is None:

@@ -5,12 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 from quart import Blueprint
 
-from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.runtime import MailAnswer
-from tolsey.http.web.access import administrator
-from tolsey.http.web.api_model import EMAIL_CHARACTERS
+from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.base import ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.runtime import BounceAnswer, MailAnswer
+from tolsey.http.web.access import administrator, caller
+from tolsey.http.web.api_model import EMAIL_CHARACTERS, Email, Reason
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
+from tolsey.storage import audit
 from tolsey.storage.people import mail as mails
 from tolsey.storage.reports.pool import OPERATORS
 
@@ -22,6 +24,12 @@ class MailQuery(PageQuery):
 
     state: Literal["waiting", "kept", "sent", "refused", "given_up"] | None = None
     recipient: Annotated[str, Field(max_length=EMAIL_CHARACTERS)] | None = None
+
+
+class ClearedBounce(Reason):
+    """Which address may be written to again, and why."""
+
+    recipient: Email
 
 
 @routes.get("/mail")
@@ -41,3 +49,32 @@ async def list_mail(query_args: MailQuery) -> ListAnswer[MailAnswer]:
         key=lambda mail: f"{mail.created_at.isoformat()}|{mail.id}",
         answer=MailAnswer.read,
     )
+
+
+@routes.get("/mail/bounces")
+@administrator
+async def list_bounces(query_args: PageQuery) -> ListAnswer[BounceAnswer]:
+    """List addresses that bounced or whose reader complained, newest first."""
+    found = await mails.marks(
+        service().reports.of(OPERATORS), query_args.limit + 1, query_args.after_moment
+    )
+    return list_of(
+        found,
+        query_args.limit,
+        key=lambda one: f"{one.since.isoformat()}|{one.recipient}",
+        answer=BounceAnswer.read,
+    )
+
+
+@routes.post("/mail/bounces/clear")
+@administrator
+async def clear_bounce(data: ClearedBounce) -> tuple[NoBody, NoContent]:
+    """Write to an address again that bounced; audited with the reason."""
+    async with service().database.transaction() as tx:
+        if not await mails.unmark(tx, data.recipient):
+            raise NotFound("No such address bounced.")
+        # The audit log outlives the address: it names the act and who did it (rules/accounts#people-who-leave).
+        await audit.write(
+            tx, "admin.mail.bounce_cleared", "mail", actor=caller().user_id, reason=data.reason
+        )
+    return "", 204

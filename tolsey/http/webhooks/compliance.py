@@ -22,13 +22,14 @@ from tolsey.http.webhooks.headers import (
     Said,
     digest_of,
 )
-from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.http.webhooks.receiving import (
     ACCEPTED,
     DUPLICATE,
     Bodies,
     DeliveryRefused,
     ReceiverAnswer,
+    parsed_body,
+    require_served,
     respond,
     storage_unavailable,
     unauthorized,
@@ -45,7 +46,6 @@ from tolsey.storage.records.commerce.compliance import (
 log = structlog.get_logger()
 
 SECRET: Final = "COMMERCE_CLIENT_SECRET"  # noqa: S105 - a variable's name
-NOT_SET: Final = f"Set {SECRET}: it proves that the platform asks."
 
 
 class Told(BaseModel):
@@ -155,10 +155,7 @@ class ComplianceRequests:
         await respond(self._answer(scope, receive), scope, send, failed="commerce.gdpr.failed")
 
     async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
-        if scope["method"] != "POST":
-            raise DeliveryRefused(405, "method_not_allowed", "Deliveries are posted.")
-        if not self._secret:
-            raise DeliveryRefused(503, "missing_credential", NOT_SET, variable=SECRET)
+        require_served(scope, SECRET, is_set=bool(self._secret))
         body = await self._bodies.take(scope, receive)
         try:
             said = self._headers.read(scope["headers"])
@@ -166,10 +163,10 @@ class ComplianceRequests:
             raise DeliveryRefused(
                 400, "headers_disagree", f"The headers disagree: {error}."
             ) from error
-        secret = self._secret.encode()
+        secret = (self._secret or "").encode()
         if not is_signed(body, digest_of(said.signature), (secret,)):
             raise unauthorized()
-        wish = wish_of(self._topic, self._parsed(body), body, said)
+        wish = wish_of(self._topic, parsed_body(body), body, said)
         try:
             request, is_new = await self._requests.open(wish)
         except StorageError as error:
@@ -179,13 +176,6 @@ class ComplianceRequests:
         if self._topic == ComplianceTopic.SHOP_REDACT:
             await self._purge(request)
         return ACCEPTED
-
-    @staticmethod
-    def _parsed(body: bytes) -> Mapping[str, Any]:
-        try:
-            return parse(body)
-        except MalformedPayload as error:
-            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
 
     async def _purge(self, request: ComplianceRequest) -> None:
         """Empty the stores' memory; a failure never changes the answer, for the job tries again."""

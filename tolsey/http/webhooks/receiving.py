@@ -10,6 +10,7 @@ import structlog
 from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
 from tolsey.http.web.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import OUTCOME, REQUEST_ID
+from tolsey.http.webhooks.payloads import MalformedPayload, parse
 
 log = structlog.get_logger()
 
@@ -69,6 +70,23 @@ def refused(refusal: DeliveryRefused, scope: Scope) -> ReceiverAnswer:
 def unauthorized() -> DeliveryRefused:
     """Refuse without telling whether the shop is known."""
     return DeliveryRefused(401, "invalid_signature", "No secret of this shop signed the delivery.")
+
+
+def require_served(scope: Scope, variable: str, *, is_set: bool) -> None:
+    """Refuse what is not posted, and everything while the secret that proves senders is not set."""
+    if scope["method"] != "POST":
+        raise DeliveryRefused(405, "method_not_allowed", "Events are posted.")
+    if not is_set:
+        detail = f"{variable} is not set, so this route cannot serve."
+        raise DeliveryRefused(503, "missing_credential", detail, variable=variable)
+
+
+def parsed_body(body: bytes) -> dict[str, Any]:
+    """Read a proven body as the JSON object that it is to be."""
+    try:
+        return parse(body)
+    except MalformedPayload as error:
+        raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
 
 
 def storage_unavailable() -> DeliveryRefused:

@@ -8,10 +8,11 @@ from typing import Final
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Transaction
 from tolsey.storage.lookups import record, records
-from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.records.mail import MailBounce, OutboundMail
 from tolsey.storage.tables import table_of
 
 MAILS: Final = table_of(OutboundMail)
+BOUNCES: Final = table_of(MailBounce)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,36 @@ async def is_refused(tx: Transaction, recipient: str, topic: str) -> bool:
         )
         is not None
     )
+
+
+async def mark(tx: Transaction, bounce: MailBounce) -> None:
+    """Mark an address; one that bounced stays marked so when its reader complains, too."""
+    await tx.execute(
+        f"{BOUNCES.insert} ON CONFLICT (recipient) DO UPDATE SET kind = excluded.kind,"
+        " why = excluded.why, since = excluded.since WHERE mail_bounces.kind <> 'bounced'",
+        *BOUNCES.values_of(bounce),
+    )
+
+
+async def mark_of(database: Reader, recipient: str) -> MailBounce | None:
+    """Find what an address is marked with."""
+    return await record(database, BOUNCES, "recipient = $1", recipient)
+
+
+async def unmark(tx: Transaction, recipient: str) -> bool:
+    """Let an address be written to again; False where it was not marked."""
+    status = await tx.execute("DELETE FROM mail_bounces WHERE recipient = $1", recipient)
+    return str(status) == "DELETE 1"
+
+
+async def marks(
+    database: Reader, limit: int, before: tuple[datetime, str] | None
+) -> list[MailBounce]:
+    """List marked addresses, newest first, after a cursor of time and address."""
+    wanted = Conditions(limit)
+    wanted.add("(since, recipient) < ({}, {})", *(before or (None,)))
+    where = f"{wanted} ORDER BY since DESC, recipient DESC LIMIT $1"
+    return await records(database, BOUNCES, where, *wanted.args)
 
 
 async def those_in(

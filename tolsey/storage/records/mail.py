@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Final
 
 from tolsey.storage.owners import ADDRESS_OF_USER, OF_ORGANIZATION, Belongs, RowOwner
@@ -42,3 +43,30 @@ MAIL_REFUSALS: Final = bare(
     belongs=Belongs(to=RowOwner.USER, by=f"recipient = {ADDRESS_OF_USER}"),
     export="mailRefusals",
 )
+
+
+class BounceKind(StrEnum):
+    """Why an address is marked."""
+
+    BOUNCED = "bounced"
+    """Its server takes no mail for it: nothing is sent there any more."""
+    COMPLAINED = "complained"
+    """Its reader called a mail of ours spam: only what must be said is sent there."""
+
+
+@stored(
+    "mail_bounces",
+    key=("recipient",),
+    retention=Age(column="since", interval="365 days"),
+    swept="mailBounces",
+    belongs=Belongs(to=RowOwner.USER, by=f"recipient = {ADDRESS_OF_USER}"),
+    export="mailBounces",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailBounce:
+    """An address that the mail provider told us of."""
+
+    recipient: Annotated[str, Personal.EMAIL]
+    kind: BounceKind
+    why: Annotated[str, Personal.FREE_TEXT]
+    since: datetime

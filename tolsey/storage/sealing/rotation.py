@@ -102,6 +102,13 @@ COLUMNS: Final = (
         row=itemgetter("id"),
         tenant="id",
     ),
+    SealedColumn(
+        table="provider_events",
+        column="sealed_body",
+        key=("provider", "event_id"),
+        row=itemgetter("event_id"),
+        tenant="provider",
+    ),
 )
 """Every column that keeps sealed texts. A shop's first salt has the store's row, or none, in `shops_of_stores`."""
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.golden.cases import HERE, golden
-from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, sign, verify
+from tolsey.http.webhooks.payments.signatures import sign, verify
+from tolsey.http.webhooks.signatures import Forged, Stale, secrets_of
 
 BODY = b'{"id": "evt_1"}'
 NOW = 1_793_600_000

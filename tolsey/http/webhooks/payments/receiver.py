@@ -20,8 +20,7 @@ from tolsey.actors.organization.billing.payment_events.envelopes import (
 )
 from tolsey.actors.organization.effects import PaymentInbox
 from tolsey.http.web.edge import Receive, Scope, Send
-from tolsey.http.webhooks.payloads import MalformedPayload, parse
-from tolsey.http.webhooks.payments.signatures import Forged, Stale, secrets_of, verify
+from tolsey.http.webhooks.payments.signatures import verify
 from tolsey.http.webhooks.receiving import (
     ACCEPTED,
     DUPLICATE,
@@ -29,9 +28,12 @@ from tolsey.http.webhooks.receiving import (
     Bodies,
     DeliveryRefused,
     ReceiverAnswer,
+    parsed_body,
+    require_served,
     respond,
     storage_unavailable,
 )
+from tolsey.http.webhooks.signatures import Forged, Stale, secrets_of
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
 
@@ -72,17 +74,10 @@ class PaymentEvents:
         await respond(self._answer(scope, receive), scope, send, failed="payments.webhook_failed")
 
     async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
-        if scope["method"] != "POST":
-            raise DeliveryRefused(405, "method_not_allowed", "Events are posted.")
-        if not self._secrets:
-            detail = f"{SECRET} is not set, so this route cannot serve."
-            raise DeliveryRefused(503, "missing_credential", detail, variable=SECRET)
+        require_served(scope, SECRET, is_set=bool(self._secrets))
         body = await self._bodies.take(scope, receive)
         self._prove(scope, body)
-        try:
-            parsed = parse(body)
-        except MalformedPayload as error:
-            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
+        parsed = parsed_body(body)
         if is_thin(parsed):
             log.info("payments.thin_event_ignored", type=str(parsed.get("type"))[:100])
             return IGNORED

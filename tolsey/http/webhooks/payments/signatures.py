@@ -5,28 +5,9 @@ processor's own package, this reads bytes as they are and bounds the future as w
 """
 
 import hmac
-import re
 from collections.abc import Sequence
-from typing import Final
 
-TOLERANCE_SECONDS: Final = 300
-"""A replay is refused however valid its signature is (rules/payments#events)."""
-
-TIME: Final = re.compile(rb"[0-9]{1,12}")
-
-
-class Forged(Exception):  # noqa: N818 - what a request is
-    """No secret of ours signed these bytes."""
-
-
-class Stale(Exception):  # noqa: N818 - what a request is
-    """The bytes were signed with a secret of ours, too long ago or ahead of time."""
-
-
-def secrets_of(setting: str | None) -> tuple[bytes, ...]:
-    """Read the secrets of a setting that may hold several: platform, connected accounts, rolled."""
-    words = (word.strip() for word in (setting or "").split(","))
-    return tuple(word.encode() for word in words if word)
+from tolsey.http.webhooks.signatures import TIME, Forged, require_recent
 
 
 def verify(body: bytes, header: bytes, secrets: Sequence[bytes], now: float) -> None:
@@ -45,8 +26,7 @@ def verify(body: bytes, header: bytes, secrets: Sequence[bytes], now: float) -> 
                 proven |= hmac.compare_digest(digest, one)
     if not proven:
         raise Forged
-    if abs(now - int(time)) > TOLERANCE_SECONDS:
-        raise Stale
+    require_recent(time, now)
 
 
 def sign(body: bytes, secret: bytes, at: int) -> bytes:

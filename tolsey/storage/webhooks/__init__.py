@@ -1,0 +1,1 @@
+"""SQL for what other services send of themselves."""
