@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+import anyio.to_thread
 import orjson
 import structlog
 
@@ -176,8 +177,11 @@ async def shop_sales(database: Database, domain: str, now: datetime) -> sales.Sh
     if len(times) < 2:  # noqa: PLR2004 - an interval has two ends
         return sales.of_shop((), times, ())
     products = [tracked(row) for row in await history.stocked(database, domain)]
-    moves = [stock_move(row) for row in await history.stock_changes(database, domain, since)]
-    return sales.of_shop(products, times, moves)
+    changed = await history.stock_changes(database, domain, since)
+    # A large shop takes a second to tell, in which others are answered.
+    return await anyio.to_thread.run_sync(
+        lambda: sales.of_shop(products, times, map(stock_move, changed))
+    )
 
 
 async def calibration_of(database: Database, now: datetime) -> Calibration | None:

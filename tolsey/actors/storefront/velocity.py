@@ -4,7 +4,7 @@ rules/intelligence#velocity. A moved `updated_at` is no sale: only stock that fe
 it did. Every figure says its interval at 95 in 100, by which method, and of how many intervals it is made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from statistics import median
@@ -50,25 +50,38 @@ def unknown(reason: str, n: int = 0) -> Figure:
     )
 
 
-def of_quantities(intervals: Sequence[Interval]) -> Figure:
+def of_quantities(
+    moved: Collection[Interval], *, still: int = 0, still_days: float = 0.0
+) -> Figure:
     """Tell units a day of a product whose stock is shown as a number.
 
     The falls are summed; intervals with a restock, and falls that are corrections, count neither as sales
-    nor as time. The interval is Byar's for a count, widened by how unevenly the falls came.
+    nor as time. Beside those in which it moved, there may be intervals in which it stood `still`, of so
+    many days in all.
     """
-    kept = counted(intervals)
-    days = sum(one.days for one in kept)
+    most = most_a_day(moved)
+    kept = [one for one in moved if is_counted(one, most)]
+    return of_counted(kept, still=still, still_days=still_days)
+
+
+def of_counted(kept: Sequence[Interval], *, still: int = 0, still_days: float = 0.0) -> Figure:
+    """Tell what fell a day in intervals that all count, as `of_quantities` does.
+
+    The interval is Byar's for a count, widened by how unevenly the falls came.
+    """
+    days = sum(one.days for one in kept) + still_days
     if days <= 0:
         return unknown("Stock is shown, but no interval between two snapshots can be used yet.")
     units = sum(one.fell for one in kept)
-    rate, spread = units / days, _dispersion(kept, units / days)
+    rate = units / days
+    spread = _dispersion(kept, rate, still=still, still_days=still_days)
     seen = units / spread
     return Figure(
         value=rate,
         low=_byar_low(seen) * spread / days,
         high=_byar_high(seen) * spread / days,
         method=Provenance.OBSERVED,
-        n=len(kept),
+        n=len(kept) + still,
     )
 
 
@@ -93,28 +106,24 @@ def of_falls(fell: int, n: int, days: float) -> Figure:
     )
 
 
-def counted(intervals: Sequence[Interval]) -> list[Interval]:
-    """Take the intervals in which what was sold can be told: no restock, no correction."""
-    usual = _usual_fall(intervals)
-    most = None if usual is None else CORRECTION * usual
-    return [
-        one
-        for one in intervals
-        if not one.is_restocked and (most is None or one.fell / one.days <= most)
-    ]
+def most_a_day(moved: Iterable[Interval]) -> float | None:
+    """Say how much may fall in a day before it is a correction; None where too few falls say what is usual."""
+    falls = [one.fell / one.days for one in moved if one.fell > 0 and not one.is_restocked]
+    return CORRECTION * median(falls) if len(falls) >= FEWEST_FALLS else None
 
 
-def _usual_fall(intervals: Sequence[Interval]) -> float | None:
-    falls = [one.fell / one.days for one in intervals if one.fell > 0 and not one.is_restocked]
-    return median(falls) if len(falls) >= FEWEST_FALLS else None
+def is_counted(one: Interval, most: float | None) -> bool:
+    """Whether what was sold in an interval can be told: no restock, no correction."""
+    return not one.is_restocked and (most is None or one.fell / one.days <= most)
 
 
-def _dispersion(intervals: Sequence[Interval], rate: float) -> float:
+def _dispersion(kept: Sequence[Interval], rate: float, *, still: int, still_days: float) -> float:
     """Say how many times more unevenly the falls came than single sales at an even rate would."""
-    if rate <= 0 or len(intervals) < 2:  # noqa: PLR2004 - one has no spread
+    if rate <= 0 or len(kept) + still < 2:  # noqa: PLR2004 - one has no spread
         return 1.0
-    squares = sum((one.fell - rate * one.days) ** 2 / (rate * one.days) for one in intervals)
-    return max(1.0, squares / (len(intervals) - 1))
+    # Of an interval in which nothing fell, (0 - rate days)² / (rate days) is rate days.
+    squares = sum((one.fell - rate * one.days) ** 2 / (rate * one.days) for one in kept)
+    return max(1.0, (squares + rate * still_days) / (len(kept) + still - 1))
 
 
 def _byar_low(count: float) -> float:

@@ -9,7 +9,7 @@ import orjson
 from tolsey.actors.storefront import sales
 from tolsey.actors.storefront.effects import stock_move, tracked
 from tolsey.actors.storefront.registry import shown_state
-from tolsey.actors.storefront.sales import TrackedProduct
+from tolsey.actors.storefront.sales import SnapshotTimes, TrackedProduct
 from tolsey.actors.storefront.velocity import Figure
 from tolsey.http.answers.intelligence import ComparedAnswer, highlights
 from tolsey.http.web.paging import InvalidCursor
@@ -59,12 +59,12 @@ async def sales_of(
 ) -> dict[int, tuple[TrackedProduct, Figure]]:
     """Tell how fast some products of a shop sell."""
     since = now - timedelta(days=history.LONGEST_DAYS)
-    times = await history.snapshot_times(database, domain, since)
+    seen_at = SnapshotTimes(await history.snapshot_times(database, domain, since))
     rows = await history.stock_changes(database, domain, since, products)
     moves = dict[int, list[sales.StockMove]]()
     for row in rows:
         moves.setdefault(row["product_id"], []).append(stock_move(row))
     return {
-        one.id: (one, sales.of_product(one, times, moves.get(one.id, ())))
+        one.id: (one, sales.of_product(one, seen_at, moves.get(one.id, ())))
         for one in map(tracked, await history.stocked(database, domain, products))
     }
