@@ -106,6 +106,7 @@ def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path
             signing_in = httpx.get(addresses["sign in"], trust_env=False)
             billing = httpx.get(addresses["billing"], trust_env=False)
             refused, proof = verified_by_key(reported, addresses["processor"])
+            goods = known_goods(reported)
         finally:
             process.send_signal(signal.SIGINT)
             _, complained = process.communicate(timeout=60)
@@ -116,8 +117,19 @@ def test_the_sandbox_stays_with_its_pages_until_it_is_interrupted(tmp_path: Path
     assert billing.status_code == 303, "a stranger is sent to sign in"
     assert process.returncode == 0, complained
     assert refused["code"] == "missing_permission:charges"
+    assert goods == 8
     assert proof["corroboration"]["source"] == "payments"
     assert proof["corroboration"]["revenue30d"] > 0
+
+
+def known_goods(reported: str) -> int:
+    """Count the products that the seller's store knows."""
+    ((base, store),) = re.findall(r"^ +agents  (\S+)/api/mcp/v1/(\S+)", reported, re.MULTILINE)
+    ((email, password),) = re.findall(r"^ +seller  (\S+)  password (\S+)", reported, re.MULTILINE)
+    with httpx.Client(base_url=base, headers={"Origin": base}, trust_env=False) as browser:
+        login = {"email": email, "password": password}
+        assert browser.post("/api/auth/login", json=login).status_code == 200
+        return len(browser.get(f"/api/stores/{store}/export").json()["products"])
 
 
 def verified_by_key(reported: str, processor: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,18 +8,22 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Final
 
+from tolsey.demo.telling import until
 from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import GOODS
 from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.products import Product, Variant
 from tolsey.sandbox.commerce.shop.state import Shop
+from tolsey.sandbox.commerce.shop.subscriptions import enum_of
 from tolsey.sandbox.payments.account.merchant import Merchant
 from tolsey.sandbox.payments.course.business import READS, Payment, open_business, take
 from tolsey.sandbox.payments.processor import Processor
 
 SHELF: Final = 40
 FEW: Final = 3
+TOLD: Final = frozenset({enum_of("products/create"), enum_of("inventory_levels/update")})
+"""What the platform tells of goods on the shelves."""
 UNPAID: Final = frozenset({"PENDING", "VOIDED", "AUTHORIZED"})
 
 
@@ -42,7 +46,8 @@ class Trade:
         return self.processor.make_key(self.account.id, *READS).secret
 
     async def open_shelves(self) -> str:
-        """Put the goods on the shelves, which the platform tells those who listen."""
+        """Put the goods on the shelves, once there is somebody whom the platform tells of them."""
+        await until(self._listeners, "the subscription to products and stock")
         for _ in GOODS:
             product = next(self._next)
             self.platform.save_product(self.shop.domain, product)
@@ -59,6 +64,10 @@ class Trade:
             take(self.account, payment)
         if variant.available < FEW:
             self._count(variant)
+
+    async def _listeners(self) -> set[str] | None:
+        heard = {one.topic for one in self.shop.subscriptions.values()}
+        return heard if heard >= TOLD else None
 
     def _count(self, variant: Variant) -> None:
         self.platform.set_stock(self.shop.domain, variant, SHELF)
