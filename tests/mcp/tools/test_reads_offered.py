@@ -178,11 +178,13 @@ async def test_schemas_say_bounds_in_words_that_every_client_knows(two_stores: T
             assert (key["minLength"], key["maxLength"]) == (8, 64)
 
 
-async def test_every_scope_that_a_tool_needs_can_be_asked_for(two_stores: TwoStores) -> None:
-    registry = stores_registry(two_stores.service)
-    for tool in registry.tools.values():
+async def test_every_scope_that_a_tool_needs_can_be_asked_for_and_no_other(
+    two_stores: TwoStores,
+) -> None:
+    tools = stores_registry(two_stores.service).tools.values()
+    for tool in tools:
         assert tool.scopes, tool.name
-        assert tool.scopes <= SCOPES.keys()
+    assert frozenset().union(*(tool.scopes_of_all for tool in tools)) == SCOPES.keys()
 
 
 async def test_every_answer_is_as_its_schema_says(two_stores: TwoStores) -> None:
