@@ -29,6 +29,7 @@ PROFILE = ShopProfile(
     subscriptions=json.dumps({"orders/create": "ok", "products/update": "created"}),
 )
 WELL = Facts(
+    store_id="store_1",
     at=AT,
     parts=StoreParts(organization_id="org_1", connection=CONNECTION, shop=PROFILE),
     listed=(),

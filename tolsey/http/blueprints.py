@@ -57,6 +57,7 @@ from tolsey.http.operators import (
     security,
     shards,
 )
+from tolsey.http.operators.console import acts, record, work
 from tolsey.http.people import (
     account,
     api_keys,
@@ -72,7 +73,7 @@ from tolsey.http.privacy import routes as privacy
 from tolsey.http.selling import form_pages as listing_form_pages
 from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
-from tolsey.http.status import incidents, subscribing
+from tolsey.http.status import incident_pages, incidents, subscribing
 from tolsey.http.status import routes as status
 from tolsey.http.stores import change_sets, exports, home, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
@@ -157,6 +158,9 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     retention.routes,
     finding.routes,
     finding.pages,
+    work.routes,
+    record.routes,
+    acts.routes,
     payment_events.routes,
     shards.routes,
     metrics.routes,
@@ -165,6 +169,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     status.documents_routes,
     subscribing.routes,
     incidents.routes,
+    incident_pages.routes,
     oauth.routes,
     consent.routes,
     mail.routes,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Container
 from typing import Any, Self
 
-from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.stores import StoreAnswer
 from tolsey.runtime.messages import ActorId
 from tolsey.storage.database import Row
@@ -83,12 +83,13 @@ class SoldAnswer(ApiAnswer):
 
 
 class CauseAnswer(ApiAnswer):
-    """Something that keeps a store from working, and what to do about it."""
+    """Something that keeps a store from working, what to do about it, and the operators' page where it is done."""
 
     cause: str
     why: str
     do: str
     since: Timestamp | None = None
+    page: Omittable[str] = None
 
 
 class DiagnosisAnswer(ApiAnswer):

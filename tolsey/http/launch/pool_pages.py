@@ -9,7 +9,7 @@ from quart import Blueprint, Response, request
 from tolsey.http.answers.devstores import PooledStoreAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _, marked
-from tolsey.http.layout.templates import Page
+from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.access import page, require_administrator
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import cut, key_in
@@ -31,10 +31,11 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolPage(Page):
+class PoolPage(ConsolePage):
     """Shops of the pool by their domains."""
 
     template = "operators/devstores.html"
+    section = "/admin/devstores"
     stores: Sequence[PooledStoreAnswer]
     chosen: str
     following: str | None

@@ -11,8 +11,8 @@ from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled, Misfilled
-from tolsey.http.layout.templates import Page
 from tolsey.http.operators.compliance import carry_out_step, close_request
+from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.access import page, require_administrator
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import now, service
@@ -46,10 +46,11 @@ SHOWN = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompliancePage(Page):
+class CompliancePage(ConsolePage):
     """Obligations, each with its clock, its receipts and what is left of it."""
 
     template = "operators/compliance.html"
+    section = "/admin/compliance"
     shown: str
     requests: Sequence[ComplianceRequestAnswer]
     older: str | None

@@ -43,6 +43,7 @@ class Facts:
     """What is known of a store and of whoever works for it."""
 
     at: datetime
+    store_id: str
     parts: StoreParts
     listed: Sequence[SoldAnswer]
     calls: Sequence[CallAnswer]
@@ -59,14 +60,32 @@ class Facts:
 
 def causes_of(facts: Facts) -> list[CauseAnswer]:
     """Say what keeps a store from working, worst first."""
-    found = [
+    found = (
         *_of_connection(facts),
         *_of_deliveries(facts),
         *_of_calls(facts),
         *_of_obstacles(facts),
         *(cause for sold in facts.listed for cause in _of_listing(sold)),
+    )
+    return [
+        one.model_copy(
+            update={"page": PAGES.get(one.cause, "").format(store=facts.store_id) or None}
+        )
+        for one in sorted(found, key=lambda one: RANKS[one.cause])
     ]
-    return sorted(found, key=lambda one: RANKS[one.cause])
+
+
+PAGES: Final[Mapping[str, str]] = {
+    "store_paused": "/admin/actors/store/{store}/resume",
+    "deliveries_refused": "/admin/webhooks?storeId={store}",
+    "privacy_overdue": "/admin/compliance?shown=overdue",
+    "message_given_up": "/admin/dead-letters",
+    "call_given_up": "/admin/dead-letters",
+    "lane_full": "/admin/calls",
+    "call_failing": "/admin/actors/store/{store}",
+    "call_under_way": "/admin/actors/store/{store}",
+}
+"""Where an operator acts; what only the merchant can do is not among them."""
 
 
 RANKS: Final[Mapping[str, int]] = {
@@ -270,6 +289,7 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
     )
     facts = Facts(
         at=now(),
+        store_id=store_id,
         parts=parts,
         listed=listed,
         calls=calls,

@@ -9,8 +9,8 @@ from quart_schema import tag_blueprint
 
 from tolsey.http.answers.operators import DiagnosisAnswer, FindAnswer, FoundAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
-from tolsey.http.layout.templates import Page
 from tolsey.http.operators import diagnosis
+from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.access import administrator, caller, page, require_administrator
 from tolsey.http.web.api_model import NUL, ApiModel
 from tolsey.http.web.context import service
@@ -32,10 +32,11 @@ class FindQuery(ApiModel):
 
 
 @dataclass(frozen=True)
-class FindPage(Page):
+class FindPage(ConsolePage):
     """A field to type into, and what was found."""
 
     template = "operators/find.html"
+    section = "/admin/find"
     typed: str
     found: FindAnswer | None
     most_typed = MOST_TYPED

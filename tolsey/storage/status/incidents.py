@@ -91,6 +91,12 @@ async def unsubscribe(tx: Transaction, email: str) -> None:
     await tx.execute("DELETE FROM status_subscribers WHERE email = $1", email)
 
 
+async def count_subscribers(database: Reader) -> int:
+    """Count who is told by mail."""
+    row = await database.fetchrow("SELECT count(*) AS n FROM status_subscribers")
+    return int(row["n"]) if row else 0
+
+
 async def subscribers(database: Reader) -> AsyncIterator[Sequence[str]]:
     """Read the addresses that are told, some at a time."""
     after = ""
