@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import anyio
@@ -24,10 +24,20 @@ from tolsey.actors.storefront.messages import (
 from tolsey.sandbox.storefronts import Storefront
 from tolsey.service import Running
 from tolsey.settings import Settings
+from tolsey.storage.commerce.connections import shop_key_of
 
 __all__ = ["clock", "live", "shop", "web"]
 
 API = "/api/intelligence"
+SOLD = """
+INSERT INTO commerce_orders (store_id, order_id, updated_at, name, currency, total_minor, current_total_minor,
+    financial_status, test, source_name, metadata, processed_at, created_at_platform, parts)
+SELECT $1, n, $2, '#' || n, 'USD', 4000, 4000, 'paid', false, 'web', '{}', $2, $2,
+    '{"discounts": [], "totalDiscounts": "0.00", "shipping": [], "lines": [{"id": 1, "productId": 7, "variantId": 8,
+      "title": "Kettle", "quantity": 3, "currentQuantity": 3, "price": "13.30", "discount": "0.00"}]}'
+FROM generate_series(900001, 900010) n
+"""
+"""Thirty of one product, for 400.00."""
 KINDS = {"observed", "detected", "inferred", "estimated", "unavailable"}
 
 
@@ -47,6 +57,16 @@ async def key(seller: Seller) -> dict[str, str]:
 
 def of(seller: Seller) -> str:
     return f"/api/stores/{seller.store_id}/competitors"
+
+
+async def with_orders(live: Running, seller: Seller, at: datetime) -> None:
+    """Connect the seller's store to its shop, and have thirty of one product sold there."""
+    assert (await seller.connect()).status_code == 200
+    with anyio.fail_after(60):
+        while not await count(live, "store_shops"):
+            await anyio.sleep(0.05)
+    database = live.service.database
+    await database.execute(SOLD, await shop_key_of(database, seller.store_id), at)
 
 
 async def read(
@@ -246,6 +266,16 @@ async def test_the_pages_of_competitors_show_figures_with_their_intervals_and_wh
     compared = await web.get(f"{path}/compare", params={"domain": [DOMAIN, "other.example"]})
     assert compared.status_code == 200, compared.text
     assert f"Sold a day, best seller: {DOMAIN} 10.0, " in compared.text
+    assert "A store, you" not in compared.text  # it has no shop yet
+    await with_orders(live, seller, clock() - timedelta(days=2))
+    beside = (await web.get(f"{path}/compare", params={"domain": [DOMAIN]})).text
+    assert f"Sold a day, best seller: A store, you 1.0; {DOMAIN} 10.0, " in beside
+    assert beside.count('class="dot own"') == 1
+    row = beside[beside.index('<td data-label="Shop"><b><bdi>A store, you') :]
+    assert all(
+        f">{one}<" in row[: row.index("</tr>")]
+        for one in ("1.0", "exact", "your orders", "USD 400.00")
+    )
     by_price = {"domain": [DOMAIN], "figure": "median_price"}
     assert "USD 20.00" in (await web.get(f"{path}/compare", params=by_price)).text
     foreign = await web.get(f"{path}/compare", params={"domain": "elsewhere.example"})

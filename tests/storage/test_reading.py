@@ -276,6 +276,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
         *(begun("commerce_orders", "order_id", typed) for typed in TYPED),
         *(begun("commerce_products", "product_id", typed) for typed in TYPED),
     ],
+    "reports.products.median_price": [lambda db: products.median_price(db, STORE)],
     "reports.products.running_out": [
         lambda db: products.running_out(db, STORE, (AT - timedelta(days=28)).date(), AT.date(), 25)
     ],

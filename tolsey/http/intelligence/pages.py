@@ -13,6 +13,7 @@ from tolsey.http.intelligence import competitors as routes_of_competitors
 from tolsey.http.intelligence import showing
 from tolsey.http.intelligence.competitors import NewCompetitor, competitor_of
 from tolsey.http.intelligence.known import MOST_COMPARED, change_after, change_key
+from tolsey.http.intelligence.own_books import own_facts
 from tolsey.http.intelligence.showing import Gap, SeenChange, ShopLine
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
@@ -85,6 +86,8 @@ class ComparePage(Page):
 
     template = "competitors/compare.html"
     store: StoreRow
+    own: ShopLine | None
+    """The store itself; None while it has no shop."""
     shops: Sequence[ShopLine]
     figure: str
     figures: Sequence[tuple[str, str]]
@@ -142,15 +145,18 @@ async def compare_competitors(store_id: str) -> Response:
         raise NotFound(_("Choose up to %(most)s competitors first.") % {"most": MOST_COMPARED})
     known = await registry.load(database, domains)
     shops = [showing.line_of(one, known.get(one), at) for one in domains]
+    books = await own_facts(row, at)
+    own = None if books is None else showing.own_line(row.name, books, at)
     wanted = request.args.get("figure", "")
     figure = wanted if wanted in showing.PICTURED else showing.SOLD
     changed = await reading.changes(database, at - LATELY, CHANGES, domains=domains, before=None)
     compared = ComparePage(
         store=row,
+        own=own,
         shops=shops,
         figure=figure,
         figures=[(name, _(showing.FIGURES[name])) for name in showing.PICTURED],
-        picture=showing.compared_by(figure, shops),
+        picture=showing.compared_by(figure, shops if own is None else [own, *shops]),
         gaps=[gap for one in domains for gap in showing.gaps_of(one, known.get(one))],
         changes=showing.change_lines(changed, known),
         calibration=await calibrating.latest(database, at - CALIBRATION_LASTS),

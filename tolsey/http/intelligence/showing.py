@@ -97,6 +97,8 @@ class ShopLine:
     state: str
     scanned_at: datetime | None
     highlights: Mapping[str, HighlightAnswer]
+    is_own: bool = False
+    """Whether it is the store itself, whose books are read instead."""
 
     def figure(self, name: str) -> ShownFigure:
         """Show one of its figures."""
@@ -105,7 +107,7 @@ class ShopLine:
             title=_(FIGURES[name]),
             value=_value(one),
             span=_span(one),
-            known_by=_(KNOWN_BY[one.provenance]),
+            known_by=_("your orders") if self.is_own else _(KNOWN_BY[one.provenance]),
             source=one.source,
         )
 
@@ -147,6 +149,18 @@ def line_of(domain: str, row: StorefrontRow | None, now: datetime) -> ShopLine:
         state=_(word),
         scanned_at=scanned_at,
         highlights=highlights(facts, scanned_at),
+    )
+
+
+def own_line(name: str, facts: Mapping[str, Any], now: datetime) -> ShopLine:
+    """Show the store itself among its competitors."""
+    return ShopLine(
+        domain=_("%(store)s, you") % {"store": name},
+        tone="good",
+        state="",
+        scanned_at=now,
+        highlights=highlights(facts, now),
+        is_own=True,
     )
 
 
@@ -194,6 +208,7 @@ def compared_by(name: str, shops: Sequence[ShopLine]) -> Chart:
                 value=one.value if is_like else None,
                 low=one.low if is_like else None,
                 high=one.high if is_like else None,
+                is_own=shop.is_own,
             )
         )
     told = "; ".join(

@@ -20,6 +20,8 @@ class Mark:
     value: float | None
     low: float | None = None
     high: float | None = None
+    is_own: bool = False
+    """Whether it is the reader's own, among those of others."""
 
     @property
     def is_known(self) -> bool:
@@ -36,6 +38,7 @@ class DrawnMark:
     low: float | None
     high: float | None
     is_bound: bool
+    is_own: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,7 @@ class Chart:
                 low=self._y(one.low),
                 high=self._y(one.high),
                 is_bound=one.low is not None and one.high is None,
+                is_own=one.is_own,
             )
             for n, one in enumerate(self.marks)
         ]

@@ -1,6 +1,7 @@
 """SQL for what was sold of each product: what sells best, and how fast stock goes."""
 
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Final, Literal
 
 from tolsey.storage.database import Reader, Row
@@ -152,6 +153,12 @@ CROSS JOIN LATERAL (SELECT p.variants->(k.place - 1)::int AS v) AS said
 ORDER BY k.available::float / k.units, k.variant_id
 """
 """Of what sells quickest, enough is held against its stock to tell what runs out too late, be only one of it left."""
+MEDIAN_OF: Final = 1_000
+MEDIAN_PRICE: Final = f"""
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY (v->>'price')::numeric) AS price
+FROM (SELECT variants FROM commerce_products WHERE store_id = $1 AND deleted_at IS NULL
+    ORDER BY product_id DESC LIMIT {MEDIAN_OF}) p CROSS JOIN jsonb_array_elements(p.variants) v
+"""  # noqa: S608 - put together from constants
 KEPT_STOCK: Final = "(SELECT * FROM commerce_stock WHERE store_id = $1) k"
 READ_STOCK: Final = "LATERAL stock_of($1, sold.product_id) k"
 """What is known not to be tracked has no `available`: it never runs out."""
@@ -186,6 +193,12 @@ async def running_out(
         quickest=QUICKEST,
     )
     return await database.fetch(sql, shop, start, end, limit)
+
+
+async def median_price(database: Reader, shop: ShopKey) -> Decimal | None:
+    """Tell what a variant of the newest thousand products costs, by their median."""
+    row = await database.fetchrow(MEDIAN_PRICE, shop)
+    return row["price"] if row else None
 
 
 def next_month(day: date) -> date:
