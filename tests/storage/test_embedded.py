@@ -1,4 +1,4 @@
-"""Every test has servers of its own, because most of them end badly."""
+"""Most tests have servers of their own, because most of them end badly; who only looks shares some."""
 
 import asyncio
 import contextlib
@@ -21,6 +21,7 @@ import asyncpg
 import pytest
 import redis
 
+from tests.conftest import memory
 from tolsey.storage.embedded import binaries, locks
 from tolsey.storage.embedded.home import EmbeddedError, ServerHome, reachable
 from tolsey.storage.embedded.servers import EmbeddedServers
@@ -39,15 +40,47 @@ with EmbeddedServers(Path(sys.argv[1])) as servers:
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
+@contextlib.contextmanager
+def short_path() -> Iterator[Path]:
     """A short path that any user may walk to; pytest's own is closed to others."""
-    made = Path(tempfile.mkdtemp(prefix="tolsey-embedded-"))
+    made = Path(tempfile.mkdtemp(prefix="tolsey-embedded-", dir=memory()))
     made.chmod(0o755)
     yield made / "servers"
     if (made / "servers").exists():
         eventually(lambda: not locks.owned(made / "servers" / "keeper.lock"))
     shutil.rmtree(made)
+
+
+@pytest.fixture
+def fresh() -> Iterator[Path]:
+    """A place where nothing was ever made."""
+    with short_path() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def untouched() -> Iterator[EmbeddedServers]:
+    """Servers of a first start that every test leaves as they are."""
+    with short_path() as path, EmbeddedServers(path) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Path]:
+    """What a first start made, and went: to make it takes half the time of a test."""
+    with short_path() as path:
+        with EmbeddedServers(path) as servers:
+            pass
+        yield servers.home.postgres / "data"
+
+
+@pytest.fixture
+def folder(fresh: Path, cluster: Path) -> Path:
+    """A place where servers have been before."""
+    home = ServerHome.of(fresh)
+    home.build()
+    subprocess.run(["cp", "-a", cluster, home.postgres], check=True)  # noqa: S607 - with its owner
+    return fresh
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -102,21 +135,19 @@ def started(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_postgres_with_vectors_and_redis_answer(folder: Path) -> None:
-    with EmbeddedServers(folder) as servers:
-        assert servers.alive()
-        assert ask(servers.database_url, "SELECT 1") == 1
-        ask(servers.database_url, "CREATE EXTENSION vector")
-        assert ask(servers.database_url, "SELECT '[1,2]'::vector <-> '[1,3]'::vector") == 1.0
-        assert ask(servers.database_url, "SHOW listen_addresses") == ""
-        with redis.Redis.from_url(servers.redis_url) as client:
-            assert client.ping()
+def test_postgres_with_vectors_and_redis_answer(untouched: EmbeddedServers) -> None:
+    assert untouched.alive()
+    assert ask(untouched.database_url, "SELECT 1") == 1
+    ask(untouched.database_url, "CREATE EXTENSION vector")
+    assert ask(untouched.database_url, "SELECT '[1,2]'::vector <-> '[1,3]'::vector") == 1.0
+    assert ask(untouched.database_url, "SHOW listen_addresses") == ""
+    with redis.Redis.from_url(untouched.redis_url) as client:
+        assert client.ping()
 
 
-def test_commits_are_on_disk_before_they_are_answered(folder: Path) -> None:
-    with EmbeddedServers(folder) as servers:
-        for name in ("fsync", "full_page_writes", "synchronous_commit"):
-            assert ask(servers.database_url, f"SHOW {name}") == "on"
+def test_commits_are_on_disk_before_they_are_answered(untouched: EmbeddedServers) -> None:
+    for name in ("fsync", "full_page_writes", "synchronous_commit"):
+        assert ask(untouched.database_url, f"SHOW {name}") == "on"
 
 
 def test_the_last_user_leaves_nothing_running_and_the_next_finds_its_data(folder: Path) -> None:
@@ -140,13 +171,13 @@ def test_two_processes_share_one_postmaster_until_both_are_gone(folder: Path) ->
     eventually(lambda: nothing_left(servers.home))
 
 
-def test_processes_that_come_at_once_make_one_postmaster(folder: Path) -> None:
+def test_processes_that_come_at_once_make_one_postmaster(fresh: Path) -> None:
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(user_process(folder)) for _ in range(4)]
+        processes = [stack.enter_context(user_process(fresh)) for _ in range(4)]
         assert len({started(process) for process in processes}) == 1
-        starts = (folder / "postgres.log").read_text().count("starting PostgreSQL")
+        starts = (fresh / "postgres.log").read_text().count("starting PostgreSQL")
         assert starts == 1
-    eventually(lambda: nothing_left(ServerHome.of(folder)))
+    eventually(lambda: nothing_left(ServerHome.of(fresh)))
 
 
 def test_servers_stop_when_their_only_user_is_killed(folder: Path) -> None:
@@ -290,13 +321,13 @@ def test_unreadable_redis_data_are_set_aside(folder: Path) -> None:
         assert (servers.home.valkey / "unreadable").exists()
 
 
-def test_data_of_another_postgres_are_refused_with_a_sentence(folder: Path) -> None:
-    home = ServerHome.of(folder)
+def test_data_of_another_postgres_are_refused_with_a_sentence(fresh: Path) -> None:
+    home = ServerHome.of(fresh)
     home.build()
     (home.postgres / "data").mkdir()
     (home.postgres / "data" / "PG_VERSION").write_text("9\n")
     with pytest.raises(EmbeddedError, match="data were written by PostgreSQL 9; installed is"):
-        EmbeddedServers(folder).__enter__()
+        EmbeddedServers(fresh).__enter__()
     assert nothing_left(home)
 
 
@@ -309,16 +340,16 @@ def test_a_server_that_does_not_start_says_why_with_the_end_of_its_log(folder: P
     assert nothing_left(servers.home)
 
 
-def test_a_folder_that_cannot_be_made_is_an_embedded_error(folder: Path) -> None:
-    folder.write_text("a file, not a folder")
+def test_a_folder_that_cannot_be_made_is_an_embedded_error(fresh: Path) -> None:
+    fresh.write_text("a file, not a folder")
     with pytest.raises(EmbeddedError, match="cannot be kept here"):
-        EmbeddedServers(folder).__enter__()
-    folder.unlink()
-    folder.mkdir()
+        EmbeddedServers(fresh).__enter__()
+    fresh.unlink()
+    fresh.mkdir()
 
 
-def test_a_long_or_odd_path_does_not_matter(folder: Path) -> None:
-    odd = folder / ("long" * 25) / "a, b & c%20?"
+def test_a_long_or_odd_path_does_not_matter(fresh: Path) -> None:
+    odd = fresh / ("long" * 25) / "a, b & c%20?"
     with EmbeddedServers(odd) as servers, redis.Redis.from_url(servers.redis_url) as client:
         assert ask(servers.database_url, "SELECT 1") == 1
         assert client.ping()
@@ -327,14 +358,14 @@ def test_a_long_or_odd_path_does_not_matter(folder: Path) -> None:
 
 
 def test_a_socket_folder_planted_by_somebody_else_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tolsey.storage.embedded.home.LONGEST_SOCKET_FOLDER", 0)
-    monkeypatch.setattr("tolsey.storage.embedded.home.SHORT_ROOT", folder.parent)
-    home = ServerHome.of(folder)
+    monkeypatch.setattr("tolsey.storage.embedded.home.SHORT_ROOT", fresh.parent)
+    home = ServerHome.of(fresh)
     home.sockets.symlink_to(tempfile.gettempdir())
     with pytest.raises(EmbeddedError, match="belongs to somebody else"):
-        EmbeddedServers(folder).__enter__()
+        EmbeddedServers(fresh).__enter__()
 
 
 def test_the_environment_cannot_bend_the_servers(
@@ -346,14 +377,11 @@ def test_the_environment_cannot_bend_the_servers(
         assert ask(servers.database_url, "SELECT 1") == 1
 
 
-def test_the_folders_are_closed_to_other_users(folder: Path) -> None:
-    with EmbeddedServers(folder) as servers:
-        home = servers.home
-        assert {stat.S_IMODE(inner.stat().st_mode) for inner in (home.postgres, home.valkey)} == {
-            0o700
-        }
-        assert stat.S_IMODE(home.sockets.stat().st_mode) == 0o700
-        assert stat.S_IMODE(home.log("postgres").stat().st_mode) == 0o600
+def test_the_folders_are_closed_to_other_users(untouched: EmbeddedServers) -> None:
+    home = untouched.home
+    closed = (home.postgres, home.valkey, home.sockets)
+    assert {stat.S_IMODE(inner.stat().st_mode) for inner in closed} == {0o700}
+    assert stat.S_IMODE(home.log("postgres").stat().st_mode) == 0o600
 
 
 def test_the_keeper_needs_the_standard_library_only() -> None:
@@ -365,26 +393,24 @@ def test_the_keeper_needs_the_standard_library_only() -> None:
 
 
 @as_root
-def test_root_runs_the_servers_as_an_ordinary_user(folder: Path) -> None:
-    with EmbeddedServers(folder) as servers:
-        connection = socket.socket(socket.AF_UNIX)
-        with connection:
-            connection.connect(str(servers.home.valkey_socket))
-            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        assert int.from_bytes(credentials[4:8], sys.byteorder) == servers.home.uid != 0
+def test_root_runs_the_servers_as_an_ordinary_user(untouched: EmbeddedServers) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(untouched.home.valkey_socket))
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    assert int.from_bytes(credentials[4:8], sys.byteorder) == untouched.home.uid != 0
 
 
 @as_root
 def test_data_move_when_the_servers_user_cannot_enter_the_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", folder.parent / "far")
-    closed = folder / "closed"
+    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", fresh.parent / "far")
+    closed = fresh / "closed"
     closed.mkdir(parents=True)
     closed.chmod(0o700)
     with EmbeddedServers(closed / "data") as servers:
         ask(servers.database_url, "CREATE TABLE kept AS SELECT 7 AS n")
-        assert servers.home.folder.parent == folder.parent / "far"
+        assert servers.home.folder.parent == fresh.parent / "far"
         assert (closed / "data" / "moved").readlink() == servers.home.folder
     closed.chmod(0o755)
     with EmbeddedServers(closed / "data") as servers:
@@ -393,24 +419,24 @@ def test_data_move_when_the_servers_user_cannot_enter_the_folder(
 
 @as_root
 def test_data_that_went_out_of_reach_are_not_mistaken_for_none(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", folder.parent / "far")
-    with EmbeddedServers(folder / "data"):
+    monkeypatch.setattr("tolsey.storage.embedded.home.FAR_HOME", fresh.parent / "far")
+    with EmbeddedServers(fresh / "data"):
         pass
-    folder.chmod(0o700)
+    fresh.chmod(0o700)
     with pytest.raises(EmbeddedError, match="cannot enter"):
-        EmbeddedServers(folder / "data").__enter__()
+        EmbeddedServers(fresh / "data").__enter__()
 
 
 @as_root
-def test_programs_out_of_reach_are_copied_once_and_run(folder: Path) -> None:
-    home = ServerHome.of(folder)
+def test_programs_out_of_reach_are_copied_once_and_run(fresh: Path) -> None:
+    home = ServerHome.of(fresh)
     home.build()
     found = binaries.postgres(None).programs
     if not found.is_relative_to(sysconfig.get_path("purelib")):
         pytest.skip("the system's programs are never out of reach")
-    closed = folder / "closed"
+    closed = fresh / "closed"
     closed.mkdir(mode=0o700)
     install = closed / found.parent.parent.name / found.parent.name
     (install / "bin").mkdir(parents=True)
@@ -428,7 +454,7 @@ def test_programs_out_of_reach_are_copied_once_and_run(folder: Path) -> None:
 
 
 @as_root
-def test_an_ordinary_user_needs_nothing_from_root(folder: Path) -> None:
+def test_an_ordinary_user_needs_nothing_from_root(fresh: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     packages = sysconfig.get_path("purelib")
     pythons = (Path(sys.executable).resolve(), Path("/usr/bin/python3"))
@@ -439,16 +465,16 @@ def test_an_ordinary_user_needs_nothing_from_root(folder: Path) -> None:
         or not reachable(Path(packages, "x"), nobody)
     ):
         pytest.skip("nobody can get to this checkout or to a Python")
-    folder.mkdir()
-    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    fresh.mkdir()
+    os.chown(fresh, nobody.pw_uid, nobody.pw_gid)
     environment = {"PYTHONPATH": f"{CHECKOUT}:{packages}", "HOME": "/nonexistent"}
     identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     with user_process(
-        folder / "own", python=python, env=environment, cwd="/", **identity
+        fresh / "own", python=python, env=environment, cwd="/", **identity
     ) as process:
         url = started(process)
         assert ask(url, "SELECT 1") == 1
-        assert (folder / "own" / "keeper.lock").stat().st_uid == nobody.pw_uid
+        assert (fresh / "own" / "keeper.lock").stat().st_uid == nobody.pw_uid
         process.kill()
         process.wait()
-        eventually(lambda: not locks.owned(folder / "own" / "keeper.lock"))
+        eventually(lambda: not locks.owned(fresh / "own" / "keeper.lock"))
