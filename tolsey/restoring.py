@@ -10,7 +10,7 @@ import orjson
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.http.clients.objects import Objects
 from tolsey.runtime.clock import steady
-from tolsey.runtime.errors import DeadlineExceeded, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, ShardUnavailable
 from tolsey.runtime.ids import new_id
 from tolsey.service import running
 from tolsey.settings import Settings
@@ -83,7 +83,7 @@ async def _erase(settings: Settings) -> None:
                 await ask(job("gdpr-erasure"), run, timeout=WAIT_SECONDS)
             except DeadlineExceeded:
                 continue
-            except Unavailable:
+            except ShardUnavailable:
                 # The map is from the backup, and names processes of then until their leases have passed.
                 if steady() > unowned_until:
                     raise

@@ -57,7 +57,7 @@ def test_a_token_crosses_whole() -> None:
         refusals.MissingCredential("CRON_SECRET"),
         refusals.Unavailable("The shop is away.", retryAfter=5),
         errors.Overloaded("the mailbox", 2.5),
-        errors.Unavailable("cut off", outcome="unknown"),
+        errors.ShardUnavailable("cut off", outcome="unknown"),
         errors.NotOwner(),
         errors.Stopping(),
         errors.Duplicate("Deposit"),
@@ -77,10 +77,10 @@ def test_an_error_crosses_as_what_it_is(error: Exception) -> None:
 
 def test_what_is_no_answer_of_ours_says_only_its_kind() -> None:
     crossed = decode_error(encode_error(KeyError("shpss_secret")))
-    assert isinstance(crossed, errors.Unavailable)
+    assert isinstance(crossed, errors.ShardUnavailable)
     assert "secret" not in str(crossed)
     unknown = decode_error({"name": "someone:Else", "args": [], "fields": {}})
-    assert isinstance(unknown, errors.Unavailable)
+    assert isinstance(unknown, errors.ShardUnavailable)
     assert unknown.outcome == "unknown"
 
 

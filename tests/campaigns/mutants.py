@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from tests.campaigns.model import GUARDS
 from tolsey.runtime.actor import Turn
-from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
+from tolsey.runtime.errors import Duplicate, ShardUnavailable, TurnFailed
 from tolsey.runtime.outbox.dispatcher import Dispatcher
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.turns import scheduler as turns
@@ -139,7 +139,7 @@ def an_unknown_commit_is_taken_for_a_failed_one() -> Iterator[None]:
         self: Committer, turns: Sequence[PendingTurn], writers: Any, batch: Batch
     ) -> None:
         del writers, batch
-        self._fail(turns, lambda: Unavailable("storage is out of reach"))
+        self._fail(turns, lambda: ShardUnavailable("storage is out of reach"))
 
     with replaced(Committer, "_settle", give_up):
         yield
@@ -364,7 +364,7 @@ def the_version_is_read_after_the_state() -> Iterator[None]:
             states = await cells[0].actor.load(keys)
             versions = await self._versions(cells[0].id.kind, keys)
         except StorageError:
-            self.refuse(cells, lambda: Unavailable("storage"))
+            self.refuse(cells, lambda: ShardUnavailable("storage"))
         else:
             for cell in cells:
                 cell.wake(states[cell.id.key], versions.get(cell.id.key, 0))

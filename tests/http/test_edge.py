@@ -16,14 +16,14 @@ from tolsey.http.stores import routes as stores
 from tolsey.http.web.access import ATTRIBUTE, administrator, cron, operator_metrics, public
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, TurnFailed, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, ShardUnavailable, TurnFailed
 from tolsey.settings import Settings
 from tolsey.storage.errors import StorageError, StorageUnavailable
 from tolsey.storage.people import administrators
 
 FAULTS: dict[str, tuple[Exception, int, str]] = {
     "overloaded": (Overloaded("mailbox", 2.5), 503, "overloaded"),
-    "away": (Unavailable("stopping"), 503, "shard_unavailable"),
+    "away": (ShardUnavailable("stopping"), 503, "shard_unavailable"),
     "late": (DeadlineExceeded(), 504, "deadline_exceeded"),
     "failed": (TurnFailed("OpenStore", "secret cause"), 500, "internal_error"),
     "disk": (StorageUnavailable("secret host"), 503, "storage_unavailable"),

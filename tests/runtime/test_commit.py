@@ -5,7 +5,7 @@ import pytest
 from tests.runtime.counter import Add, Held, Note, Read, Refuse, counter
 from tests.runtime.runtime_on_disk import running, until
 from tolsey.runtime.decision import Refused
-from tolsey.runtime.errors import Duplicate, TurnFailed, Unavailable
+from tolsey.runtime.errors import Duplicate, ShardUnavailable, TurnFailed
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 
@@ -155,9 +155,9 @@ async def test_an_owner_with_a_stale_epoch_can_neither_commit_nor_answer(
         await old.ask(counter("a"), Add(1))
         async with running(counters) as new:
             assert await new.ask(counter("a"), Add(10)) == 11
-            with pytest.raises(Unavailable, match="another process owns"):
+            with pytest.raises(ShardUnavailable, match="another process owns"):
                 await old.ask(counter("a"), Add(100))
-            with pytest.raises(Unavailable, match="another process owns"):
+            with pytest.raises(ShardUnavailable, match="another process owns"):
                 await old.ask(counter("a"), Read())
             assert await new.ask(counter("a"), Add(10)) == 21
 
@@ -176,8 +176,8 @@ async def test_what_waits_in_front_of_an_actor_that_is_lost_is_refused(counters:
         old.journal.reopen()
         old.kind.gates["gate"].set()
         answered = await asyncio.gather(write, held, read, return_exceptions=True)
-        assert all(isinstance(error, Unavailable) for error in answered), answered
-        with pytest.raises(Unavailable):
+        assert all(isinstance(error, ShardUnavailable) for error in answered), answered
+        with pytest.raises(ShardUnavailable):
             await old.ask(counter("a"), Read())
 
 

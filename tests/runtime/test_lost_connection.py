@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
 from tests.runtime.proxy import Proxy
 from tests.runtime.runtime_on_disk import running, until
-from tolsey.runtime.errors import Duplicate, Unavailable
+from tolsey.runtime.errors import Duplicate, ShardUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
@@ -132,7 +132,7 @@ async def test_a_database_out_of_reach_refuses_and_serves_again_when_it_is_back(
     async with running(counters, journal_on=Database(proxy.url)) as tested:
         await tested.ask(counter("a"), Read())
         proxy.refuse = 1
-        with pytest.raises(Unavailable) as refused:
+        with pytest.raises(ShardUnavailable) as refused:
             await tested.ask(counter("a"), Add(1))
         assert refused.value.outcome == "none"
         assert await tested.ask(counter("a"), Add(1)) == 1

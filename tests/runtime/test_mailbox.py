@@ -4,7 +4,7 @@ import pytest
 
 from tests.runtime.counter import Add, Counter, Held, Read, counter
 from tests.runtime.runtime_on_disk import running, until
-from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.turns.mailbox import SLOTS, slot_of
 from tolsey.storage.database import Database
 
@@ -80,7 +80,7 @@ async def test_a_process_that_stops_refuses_what_is_new_and_answers_what_it_took
         drained = asyncio.ensure_future(tested.runtime.drain())
         await asyncio.sleep(0)
         for key in ("a", "b", "asleep"):
-            with pytest.raises(Unavailable, match="stopping"):
+            with pytest.raises(ShardUnavailable, match="stopping"):
                 await tested.ask(counter(key), Add(1))
         tested.journal.reopen()
         await drained
@@ -110,5 +110,5 @@ async def test_a_process_that_is_told_to_hurry_refuses_what_it_cannot_finish(
         await until(lambda: tested.runtime.admin.waiting == 1)
         await tested.runtime.drain()
         answered = await asyncio.gather(held, behind, return_exceptions=True)
-        assert all(isinstance(error, Unavailable) for error in answered)
+        assert all(isinstance(error, ShardUnavailable) for error in answered)
         assert await tested.total("a") == 0

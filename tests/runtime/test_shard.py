@@ -19,7 +19,7 @@ from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, coun
 from tests.runtime.runtime_on_disk import until
 from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled
 from tolsey.runtime.decision import Refused
-from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, TurnFailed, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, ShardUnavailable, TurnFailed
 from tolsey.runtime.shards import ownership, routing
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
 from tolsey.runtime.shards.membership import read_line
@@ -269,7 +269,7 @@ async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_re
         assert await a.ask(counter(key), Add(1)) == 2
         await until(lambda: not a.shard.leased)
         for message in (Read(), Add(1), Refuse()):
-            with pytest.raises(Unavailable, match="lease"):
+            with pytest.raises(ShardUnavailable, match="lease"):
                 await a.ask(counter(key), message)
         a.presence.is_cut = False
         await until(lambda: a.shard.leased)
@@ -287,7 +287,7 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     b.presence.is_cut = True  # asleep, as far as the others see
     await until(lambda: slot_of(key) in a.runtime.slots.epochs)
     assert await a.ask(counter(key), Add(1)) == 2
-    with pytest.raises(Unavailable):
+    with pytest.raises(ShardUnavailable):
         await b.ask(counter(key), Read())
     b.presence.is_cut = False
     await settled(a, b)
@@ -615,7 +615,7 @@ async def test_an_operation_of_another_process_answers_or_says_why_not(
     assert await a.shard.call(b.shard.id, "double", 21) == 42
     with pytest.raises(Refused, match="negative"):
         await a.shard.call(b.shard.id, "double", -1)
-    with pytest.raises(Unavailable):
+    with pytest.raises(ShardUnavailable):
         await a.shard.call(b.shard.id, "unheard of")
     with pytest.raises(LookupError):
         await a.shard.call("nobody", "double", 1)

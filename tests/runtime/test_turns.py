@@ -24,8 +24,8 @@ from tolsey.runtime.errors import (
     DeadlineExceeded,
     NotOwner,
     Overloaded,
+    ShardUnavailable,
     TurnFailed,
-    Unavailable,
 )
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
@@ -226,8 +226,8 @@ async def asking(tested: RuntimeOnDisk, *kinds: Chief) -> None:
         (DeadlineExceeded("no turn in time"), DeadlineExceeded),
         (TimeoutError(), DeadlineExceeded),
         (Overloaded("the mailbox"), Overloaded),
-        (Unavailable("cut off"), Unavailable),
-        (NotOwner(), Unavailable),
+        (ShardUnavailable("cut off"), ShardUnavailable),
+        (NotOwner(), ShardUnavailable),
     ],
 )
 async def test_a_turn_that_gets_no_answer_from_another_actor_says_why(

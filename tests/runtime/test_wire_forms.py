@@ -19,7 +19,7 @@ from tests.runtime.runtime_on_disk import running, until
 from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled
 from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Refused
-from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.messages import REGISTERED, Message, UnusableName, class_named
 from tolsey.runtime.shards import frames, ownership
 from tolsey.runtime.shards.bus import SILENCE_SECONDS
@@ -192,7 +192,10 @@ async def test_an_ask_of_a_class_that_its_owner_does_not_know_has_no_effect(
         await settled(a, b)
         key = b.key()
         turn = b.kind.turns.pop(Add)
-        with capture_logs() as logs, pytest.raises(Unavailable, match=r"counter\.Add") as refused:
+        with (
+            capture_logs() as logs,
+            pytest.raises(ShardUnavailable, match=r"counter\.Add") as refused,
+        ):
             await a.ask(counter(key), Add(1))
         assert refused.value.outcome == "none"
         assert [one["name"] for one in logs if one["event"] == "bus.not_known"] == ["counter.Add"]

@@ -15,7 +15,7 @@ from tolsey.http.answers.intelligence import ScanReportAnswer
 from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.web.access import caller, is_administrator, session
 from tolsey.http.web.context import ask, now, service
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, ShardUnavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.intelligence import registry
@@ -48,7 +48,7 @@ async def carried_out(to: ActorId, message: Message[Operation]) -> Operation:
     try:
         waits = AwaitOperation(begun.id)
         return await service().runtime.ask(to, waits, timeout=WAIT_SECONDS)
-    except (DeadlineExceeded, Overloaded, Unavailable):
+    except (DeadlineExceeded, Overloaded, ShardUnavailable):
         return begun  # it goes on, though nobody waits for it here any more
 
 
@@ -72,7 +72,7 @@ async def scanned(domain: str, scan: StorefrontScan) -> StorefrontScan:
     try:
         waits = AwaitScan(scan_id=scan.id)
         return await service().runtime.ask(storefront(domain), waits, timeout=WAIT_SECONDS)
-    except (DeadlineExceeded, Overloaded, Unavailable):
+    except (DeadlineExceeded, Overloaded, ShardUnavailable):
         return scan  # it goes on, though nobody waits for it here any more
     except NotFound:
         return await registry.find_scan(service().database, scan.id) or scan

@@ -8,7 +8,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from tolsey.runtime.decision import Refused
-from tolsey.runtime.errors import RuntimeFault, Unavailable
+from tolsey.runtime.errors import RuntimeFault, ShardUnavailable
 from tolsey.runtime.messages import NAMES, Message, class_named
 
 WireForm = Literal["1", "2"]
@@ -67,12 +67,10 @@ def decode_reply(message: type[Message[Any]], payload: str) -> Any:
 
 
 def encode_error(error: BaseException) -> dict[str, Any]:
-    """Write an answer that is an error as JSON; what is no answer of ours becomes Unavailable."""
+    """Write an answer that is an error as JSON; what is no answer of ours becomes ShardUnavailable."""
     if not isinstance(error, RuntimeFault | Refused):
-        error = Unavailable(type(error).__name__, outcome="unknown")
-    kind = type(error)
-    name = f"{kind.__module__}:{kind.__qualname__}"
-    written = {"name": name, "args": error.args, "fields": vars(error)}
+        error = ShardUnavailable(type(error).__name__, outcome="unknown")
+    written = {"name": _crossing_name(type(error)), "args": error.args, "fields": vars(error)}
     return dict(orjson.loads(orjson.dumps(written, default=str)))
 
 
@@ -81,7 +79,7 @@ def decode_error(written: Mapping[str, Any]) -> BaseException:
     kind = error_kinds().get(written["name"])
     if kind is None:
         unknown = f"an answer of an unknown kind: {written['name']}"
-        return Unavailable(unknown, outcome="unknown")
+        return ShardUnavailable(unknown, outcome="unknown")
     error = kind.__new__(kind, *written["args"])
     error.args = tuple(written["args"])
     error.__dict__.update(written["fields"])
@@ -94,6 +92,11 @@ def error_kinds() -> dict[str, type[BaseException]]:
     waiting: list[type[BaseException]] = [RuntimeFault, Refused]
     while waiting:
         kind = waiting.pop()
-        found[f"{kind.__module__}:{kind.__qualname__}"] = kind
+        found[_crossing_name(kind)] = kind
         waiting += kind.__subclasses__()
     return found
+
+
+def _crossing_name(kind: type[BaseException]) -> str:
+    """Name a class of errors as every release does that meets it; no class inherits another's name."""
+    return str(vars(kind).get("crosses_as", f"{kind.__module__}:{kind.__qualname__}"))

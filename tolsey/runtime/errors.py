@@ -19,8 +19,11 @@ class Overloaded(RuntimeFault):
         self.retry_after = retry_after
 
 
-class Unavailable(RuntimeFault):
+class ShardUnavailable(RuntimeFault):
     """The actor cannot serve now: the process is stopping, not the owner, or cut from its disk."""
+
+    crosses_as = "tolsey.runtime.errors:Unavailable"
+    """What releases before this one call it when it crosses between processes."""
 
     def __init__(self, reason: str, retry_after: float = 1.0, *, outcome: str = "none") -> None:
         super().__init__(reason)
@@ -29,14 +32,14 @@ class Unavailable(RuntimeFault):
         self.outcome = outcome
 
 
-class NotOwner(Unavailable):
+class NotOwner(ShardUnavailable):
     """Another process owns the actor, or may own it by now; the message had no effect here."""
 
     def __init__(self, reason: str = "another process owns this actor") -> None:
         super().__init__(reason)
 
 
-class Stopping(Unavailable):
+class Stopping(ShardUnavailable):
     """The process is stopping; the one that follows it will serve."""
 
     def __init__(self) -> None:

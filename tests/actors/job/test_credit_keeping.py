@@ -20,7 +20,7 @@ from tolsey.actors.organization.ledger.messages import (
     SpendCredits,
 )
 from tolsey.actors.organization.messages import organization
-from tolsey.runtime.errors import Unavailable
+from tolsey.runtime.errors import ShardUnavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.throttle import FIRST, SMALLEST, Throttle
@@ -57,7 +57,7 @@ class Night:
 
     async def reach(self, to: ActorId, message: Message[Any]) -> Any:
         if to.key in self.silent:
-            raise Unavailable("the process is stopping")
+            raise ShardUnavailable("the process is stopping")
         self.asked += 1
         self.most_asked = max(self.most_asked, self.asked)
         try:

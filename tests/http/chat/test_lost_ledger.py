@@ -12,7 +12,7 @@ from tolsey.actors.organization.ledger.answers import MOST_WITHOUT_HOLD, CheckAn
 from tolsey.actors.organization.ledger.messages import ExtendHold, HoldCredits, SettleHold
 from tolsey.actors.organization.messages import organization
 from tolsey.http.chat import credit_meter
-from tolsey.runtime.errors import DeadlineExceeded, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, ShardUnavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.sandbox.model import Model, Script
 from tolsey.service import Running
@@ -30,7 +30,7 @@ class Faulty:
             return await self.ask(to, message)
         self.times -= 1
         if not self.back:
-            raise Unavailable("cut off")
+            raise ShardUnavailable("cut off")
         await self.ask(to, message)
         raise DeadlineExceeded("no answer")
 

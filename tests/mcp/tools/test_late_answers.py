@@ -7,7 +7,7 @@ import pytest
 
 from tests.mcp.tools.two_stores import TwoStores
 from tolsey.actors.store.messages import store
-from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.storage.errors import StorageUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
     ("fault", "code"),
     [
         (Overloaded("the mailbox"), "overloaded"),
-        (Unavailable("a shard without an owner"), "shard_unavailable"),
+        (ShardUnavailable("a shard without an owner"), "shard_unavailable"),
         (StorageUnavailable("cut"), "storage_unavailable"),
     ],
 )

@@ -9,7 +9,7 @@ from tolsey.actors.job.messages import JobEnded, RunNow, Tick, TickOfNewJob
 from tolsey.actors.job.state import JobState
 from tolsey.runtime.actor import Actor, handles, on
 from tolsey.runtime.decision import Decision
-from tolsey.runtime.errors import Unavailable
+from tolsey.runtime.errors import ShardUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.runtime import executions
@@ -45,7 +45,7 @@ class JobActor(Actor[JobState]):
     async def tick(self, state: JobState, message: Tick) -> Decision[JobState, Execution]:
         """Start the run of a due time; the tick of a job that only a newer release has waits for it."""
         if state.name not in JOBS:
-            raise Unavailable(f"its process is of a version that has no job {state.name}")
+            raise ShardUnavailable(f"its process is of a version that has no job {state.name}")
         return schedule.tick(state, message)
 
     def changes(self, old: JobState, new: JobState) -> Iterable[Any]:

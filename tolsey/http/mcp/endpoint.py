@@ -22,12 +22,12 @@ from tolsey.http.web.edge import Headers, Receive, Scope, Send, answer_problem, 
 from tolsey.http.web.errors import refusal_of_fault, refusal_of_storage
 from tolsey.http.web.json import MalformedJson, parse_any
 from tolsey.http.webhooks.receiving import Bodies, DeliveryRefused, Gone
-from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, ShardUnavailable
 from tolsey.storage.errors import StorageUnavailable
 
 log = structlog.get_logger()
 
-AWAY: Final = (DeadlineExceeded, Overloaded, Unavailable, StorageUnavailable)
+AWAY: Final = (DeadlineExceeded, Overloaded, ShardUnavailable, StorageUnavailable)
 """What says that the service cannot answer now: no bug, and nothing the model could mend."""
 BODY_BYTES: Final = 1024 * 1024
 """How large a message may be (rules/requests#sizes)."""

@@ -27,9 +27,9 @@ from tolsey.runtime.errors import (
     Duplicate,
     Overloaded,
     RuntimeFault,
+    ShardUnavailable,
     TurnFailed,
 )
-from tolsey.runtime.errors import Unavailable as ShardUnavailable
 from tolsey.storage.errors import StorageBusy, StorageError, StorageOverdue, StorageUnavailable
 
 PROBLEM = "application/problem+json"

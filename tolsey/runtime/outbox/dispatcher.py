@@ -20,7 +20,7 @@ import structlog
 
 from tolsey.runtime.codec import WireForm, decode
 from tolsey.runtime.decision import Refused, Tell
-from tolsey.runtime.errors import Duplicate, Overloaded, Stopping, Unavailable
+from tolsey.runtime.errors import Duplicate, Overloaded, ShardUnavailable, Stopping
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, LookFirst, Message, Patience
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
@@ -51,7 +51,7 @@ class Deliver(Protocol):
         row: OutboxRow,
         settled: Callable[[BaseException | None], None],
     ) -> None:
-        """Post a message; `settled` hears what became of it. Raises Overloaded or Unavailable."""
+        """Post a message; `settled` hears what became of it. Raises Overloaded or ShardUnavailable."""
 
 
 class OwnedSlots(Protocol):
@@ -266,7 +266,7 @@ class Dispatcher:
             over()
             if error is None:
                 self._land(row)
-            elif isinstance(error, (Unavailable, Overloaded)):
+            elif isinstance(error, (ShardUnavailable, Overloaded)):
                 self._put_back(row)
             elif isinstance(error, Duplicate):
                 self._spawn(self._finish(row, ()))
@@ -277,7 +277,7 @@ class Dispatcher:
 
         try:
             self._deliver(ActorId(row.kind, row.actor_key), message, row, settled)
-        except (Overloaded, Unavailable):
+        except (Overloaded, ShardUnavailable):
             over()
             self._put_back(row)
 

@@ -16,7 +16,7 @@ import structlog
 
 from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import WireForm, decode_error
-from tolsey.runtime.errors import Overloaded, Unavailable
+from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.shards import frames as frames_of
 from tolsey.runtime.shards.frames import Entry
 from tolsey.runtime.telemetry import Telemetry
@@ -171,7 +171,7 @@ class Bus:
         """Fail the operations that wait for a process that has ended."""
         for flight in list(self._flights.values()):
             if flight.slot is None and flight.target == target and not flight.future.done():
-                flight.future.set_exception(Unavailable("that process has ended"))
+                flight.future.set_exception(ShardUnavailable("that process has ended"))
 
     @property
     def in_flight(self) -> int:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from tolsey.runtime.admin import Rank, Sort
-from tolsey.runtime.errors import NotOwner, Unavailable
+from tolsey.runtime.errors import NotOwner, ShardUnavailable
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import UNOWNED
@@ -94,7 +94,7 @@ class Oversight:
         holding = self._shard.holdings.get(slot)
         owner = self._shard.id if self._runtime.slots.owns(slot) else holding and holding.owner
         if owner is None:
-            raise Unavailable(UNOWNED)
+            raise ShardUnavailable(UNOWNED)
         try:
             answers = await self._shard.call(owner, "actor", [act, *to], timeout=ACT_SECONDS)
         except LookupError as error:

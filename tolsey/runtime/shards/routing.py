@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import structlog
 
 from tolsey.runtime.codec import decode, decode_reply, encode, encode_error, encode_reply
-from tolsey.runtime.errors import DeadlineExceeded, NotOwner, Stopping, Unavailable
+from tolsey.runtime.errors import DeadlineExceeded, NotOwner, ShardUnavailable, Stopping
 from tolsey.runtime.messages import NAMES, ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import MOVED, Bus, Flight, Tasks
@@ -117,7 +117,7 @@ class Routing:
             try:
                 reply = await self._on_disk(to, id)
             except StorageError as error:
-                raise Unavailable(f"storage: {error}", outcome="unknown") from error
+                raise ShardUnavailable(f"storage: {error}", outcome="unknown") from error
             if reply is not None:
                 return decode_reply(type(message), reply)
         left = flight.until - asyncio.get_running_loop().time()
@@ -142,7 +142,7 @@ class Routing:
             if left <= 0 or (not self._shard.leased and not flight.sends):
                 if flight.sends:
                     raise DeadlineExceeded("no owner in time")
-                raise Unavailable(UNOWNED if self._shard.leased else LAPSED)
+                raise ShardUnavailable(UNOWNED if self._shard.leased else LAPSED)
             try:
                 await asyncio.wait_for(changed.wait(), left)
             except TimeoutError:
@@ -223,7 +223,7 @@ class Routing:
                     return
         except StorageError as error:
             # A former copy may have taken effect; nobody can say now.
-            unknown = Unavailable(f"storage: {error}", outcome="unknown")
+            unknown = ShardUnavailable(f"storage: {error}", outcome="unknown")
             self._reply(about, {"is": "error", "error": encode_error(unknown)})
             return
         self._begin(about, entry, left)
@@ -247,7 +247,7 @@ class Routing:
             future.add_done_callback(lambda done: self._answer(about, type(message), done))
 
     def _read(self, entry: Entry) -> Message[Any]:
-        """Read what is asked. Raises Unavailable for what this version does not take."""
+        """Read what is asked. Raises ShardUnavailable for what this version does not take."""
         name, kind = entry["message"], entry["kind"]
         try:
             message: Message[Any] = decode(name, kind, entry["payload"])
@@ -256,13 +256,13 @@ class Routing:
             log.warning("bus.not_known", name=name, kind=kind, why=type(error).__name__)
             self._runtime.telemetry.counters["asks_not_known"] += 1
             why = f"its process is of a version that does not take this {name}"
-            raise Unavailable(why) from error
+            raise ShardUnavailable(why) from error
         return message
 
     def _answer(
         self, about: tuple[str, int], message: type[Message[Any]], done: asyncio.Future[Any]
     ) -> None:
-        error = Unavailable("cancelled") if done.cancelled() else done.exception()
+        error = ShardUnavailable("cancelled") if done.cancelled() else done.exception()
         if error is None:
             payload = encode_reply(message, done.result())
             self._reply(about, {"is": "reply", "payload": payload})

@@ -18,7 +18,7 @@ import structlog
 from tolsey.runtime.clock import steady
 from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
-from tolsey.runtime.errors import Duplicate, NotOwner, TurnFailed, Unavailable
+from tolsey.runtime.errors import Duplicate, NotOwner, ShardUnavailable, TurnFailed
 from tolsey.runtime.telemetry import Telemetry, Traced
 from tolsey.runtime.turns.mailbox import Cell, Envelope
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
@@ -237,7 +237,7 @@ class Committer:
             await self._settle(turns, writers, batch)
         except StorageUnavailable as error:
             log.warning("commit.unavailable", turns=len(turns), error=str(error))
-            self._fail(turns, lambda: Unavailable("storage is out of reach"))
+            self._fail(turns, lambda: ShardUnavailable("storage is out of reach"))
         except Exception as error:  # noqa: BLE001 - the edge of a turn: one of them cannot be written
             await self._split(turns, writers, error)
         else:
@@ -324,7 +324,7 @@ class Committer:
             except StorageError as error:
                 if loop.time() > until:
                     log.error("commit.unsettled", turns=len(writers), error=str(error))  # noqa: TRY400 - the cause is known
-                    self._fail(turns, lambda: Unavailable("fate unknown", outcome="unknown"))
+                    self._fail(turns, lambda: ShardUnavailable("fate unknown", outcome="unknown"))
                     return
                 await asyncio.sleep(0.2)
         log.info("commit.settled", written=sum(written), turns=len(writers))
@@ -356,7 +356,7 @@ class Committer:
             if at in outcome.duplicates and index[id(cell)] not in outcome.fenced | outcome.stale:
                 self._close(turn)
                 turn.envelope.fail(
-                    Unavailable("what its sender sent before still waits")
+                    ShardUnavailable("what its sender sent before still waits")
                     if at in outcome.early
                     else Duplicate(turn.envelope.turn.name)
                 )

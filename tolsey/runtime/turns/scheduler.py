@@ -23,9 +23,9 @@ from tolsey.runtime.errors import (
     DeadlineExceeded,
     NotOwner,
     Overloaded,
+    ShardUnavailable,
     Stopping,
     TurnFailed,
-    Unavailable,
 )
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox.rows import rows_of
@@ -45,7 +45,7 @@ REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 LAPSED = "this process's lease has ended"
 
-AWAY = (StorageError, TimeoutError, DeadlineExceeded, Overloaded, Unavailable)
+AWAY = (StorageError, TimeoutError, DeadlineExceeded, Overloaded, ShardUnavailable)
 """What a turn that gathers may meet without a fault of its own."""
 
 SLICE = 256
@@ -352,7 +352,7 @@ class Scheduler:
         except StorageError as error:
             log.warning("actor.not_woken", kind=kind, actors=len(cells), error=str(error))
             reason = f"storage: {error}"
-            self.refuse(cells, lambda: Unavailable(reason))
+            self.refuse(cells, lambda: ShardUnavailable(reason))
         except asyncio.CancelledError:
             self.refuse(cells, Stopping)
             raise
@@ -456,11 +456,11 @@ def _unanswered(error: Exception) -> BaseException:
     """Say that a turn did not get what it gathers: it changed nothing, and it is no bug."""
     match error:
         case StorageError():
-            return Unavailable(f"storage: {error}")
+            return ShardUnavailable(f"storage: {error}")
         case TimeoutError():
             return DeadlineExceeded("the turn did not end in time")
-        case Unavailable():  # never NotOwner: that would be said of the actor whose turn it was
-            return Unavailable(error.reason, error.retry_after)
+        case ShardUnavailable():  # never NotOwner: that would be said of the actor whose turn it was
+            return ShardUnavailable(error.reason, error.retry_after)
         case _:
             return error
 

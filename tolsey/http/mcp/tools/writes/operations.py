@@ -44,7 +44,7 @@ async def on_record(
             code="operation_pending",
             operation_id=operation_id,
         ) from error
-    except (errors.Overloaded, errors.Unavailable) as fault:
+    except (errors.Overloaded, errors.ShardUnavailable) as fault:
         wait = max(1, round(fault.retry_after))
         refusal: Refusal = Unavailable(
             "The store cannot be changed for now. Try again with the same idempotency_key.",
