@@ -18,8 +18,12 @@ from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
 
 # Whether a busy machine is slow says nothing of what is tested; pytest-timeout bounds each test.
+# Cases differ from run to run, and there are many runs.
 hypothesis.settings.register_profile(
-    "tolsey", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "tolsey",
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 # A broken rule is found by few cases or by none, and nobody reads how small the case can be made.
 hypothesis.settings.register_profile(

@@ -14,7 +14,7 @@ import redis.asyncio
 import structlog
 
 from tests.http.people import KEYRING, PASSWORD
-from tests.journeys.canary.spelling import CANARY, DELIVERIES, personal, spelled
+from tests.journeys.canary.spelling import CANARY, DELIVERIES, found_in, personal
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, signed
 from tests.journeys.strangers import LISTINGS, PUBLIC, browsing, listing_of, quiet
 from tolsey import logs
@@ -53,7 +53,7 @@ class Sinks:
             for where, said in self.found
             if where.startswith(within)
             for name, canary in canaries.items()
-            if spelled(canary).search(said)
+            if found_in(said, canary)
         }
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.canary.spelling import columns, spelled
+from tests.journeys.canary.spelling import columns, found_in
 from tests.storage.test_declarations import SHOP_OF_BUYER, WHOSE, columns_of, planted
 from tolsey.storage import catalogue, erasure
 from tolsey.storage.database import Database
@@ -33,7 +33,7 @@ async def found(database: Database) -> set[str]:
     return {
         place.removeprefix("table ").partition(".")[0]
         async for place, said in columns(database)
-        if spelled(CANARY).search(said.lower())
+        if found_in(said, CANARY)
     }
 
 

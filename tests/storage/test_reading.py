@@ -86,8 +86,8 @@ from tolsey.storage.status import incidents, measuring
 from tolsey.storage.webhooks import provider_events
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
-TIMES: Final = 12
-"""After five calls PostgreSQL may take a plan for all values."""
+TIMES: Final = 7
+"""After five calls PostgreSQL may take a plan for all values, and keeps to what it took."""
 MOST: Final = 2_000
 """Rows and index entries, and searches of indexes; a walk through any of the tables reads thousands."""
 PAGE: Final = 51
@@ -140,6 +140,14 @@ class Counted(Database):
         alone = {"max_parallel_workers_per_gather": "0"}  # workers count for themselves
         super().__init__(dsn, max_size=1, session={**session, **alone})
         self.read = self.searched = 0
+        self.counting = True
+
+    async def forget_plans(self) -> None:
+        """Have every statement planned anew."""
+        assert self._pool is not None
+        async with self._pool.acquire() as connection:
+            await connection.reload_schema_state()
+        self.counting = True
 
     async def fetch(self, sql: str, *args: Any) -> list[Row]:
         async with self.transaction() as tx:
@@ -155,6 +163,8 @@ class Counted(Database):
             return await self._counted(tx, sql, *args)
 
     async def _counted(self, tx: Transaction, sql: str, *args: Any) -> list[Row]:
+        if not self.counting:
+            return await tx.fetch(sql, *args)
         before = await tx.fetchrow(READ)
         rows = await tx.fetch(sql, *args)
         after = await tx.fetchrow(READ)
@@ -840,18 +850,31 @@ async def grown(servers: Servers, template: str) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+async def page_reader(grown: str) -> AsyncIterator[Counted]:
+    async with connected(grown) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+async def report_reader(grown: str) -> AsyncIterator[Counted]:
+    async with connected(grown, pool.SESSION) as database:
+        yield database
+
+
 @pytest.mark.parametrize("name", [*REPORTS, *SHORT])
 async def test_a_page_of_a_large_tenant_reads_few_rows_however_often_it_is_asked(
-    grown: str, name: str
+    page_reader: Counted, report_reader: Counted, name: str
 ) -> None:
-    session = pool.SESSION if name in REPORTS else {}
+    database = report_reader if name in REPORTS else page_reader
     for number, case in enumerate(REPORTS.get(name) or SHORT[name]):
-        async with connected(grown, session) as database:
-            for _ in range(TIMES):
-                database.read = database.searched = 0
-                await case(database)
-                assert database.read <= MOST, f"case {number}"
-                assert database.searched <= MOST, f"case {number}"
+        await database.forget_plans()
+        for time in range(TIMES):
+            database.read = database.searched = 0
+            database.counting = time in {0, TIMES - 1}  # to count takes longer than to read
+            await case(database)
+            assert database.read <= MOST, f"case {number}"
+            assert database.searched <= MOST, f"case {number}"
 
 
 @pytest.mark.parametrize("word", ["n°", "8", "82", "824", "été", "zebra"])

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import html
 import json
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -77,10 +76,15 @@ def forms(canary: str) -> Iterator[bytes]:
 
 
 @functools.cache
-def spelled(*canaries: str) -> re.Pattern[bytes]:
-    """Look for canaries however they are spelled, in what is in lower case."""
-    found = {form for canary in canaries for form in forms(canary)}
-    return re.compile(b"|".join(map(re.escape, sorted(found))))
+def spellings(*canaries: str) -> frozenset[bytes]:
+    """Write canaries down in every form, in lower case."""
+    return frozenset(form for canary in canaries for form in forms(canary))
+
+
+def found_in(kept: bytes, *canaries: str) -> set[str]:
+    """Look for canaries however they are spelled; a form at a time, which is far quicker than any of many."""
+    lowered = kept.lower()
+    return {form.decode() for form in spellings(*canaries) if form in lowered}
 
 
 def personal(person: Mapping[str, str], body: Mapping[str, Any]) -> bytes:
@@ -253,11 +257,9 @@ async def places(
     live: Running, database_url: str, log: str, *people: Mapping[str, str]
 ) -> list[dict[str, set[str]]]:
     """Tell where each of some people is found, however they are spelled, and what of them."""
-    wanted = [spelled(*person.values()) for person in people]
     found: list[dict[str, set[str]]] = [{} for _ in people]
     async for place, said in everything(live, database_url, log):
-        kept = said.lower()
-        for look, where in zip(wanted, found, strict=True):
-            if hits := {hit.decode() for hit in look.findall(kept)}:
+        for person, where in zip(people, found, strict=True):
+            if hits := found_in(said, *person.values()):
                 where[place] = hits
     return found
