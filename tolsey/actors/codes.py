@@ -106,6 +106,9 @@ SERVICE: Final = {
         "The process that holds this is being replaced: try again in a moment.", 503
     ),
     "storage_overdue": Code("The database took too long: ask for less at once.", 503),
+    "unavailable": Code(
+        "Something it takes is out of reach or in use: try again in a moment.", 503
+    ),
     "storage_unavailable": Code("The database cannot be reached: try again in a moment.", 503),
     "files_unavailable": Code("Files are out of reach: ask again in a minute.", 503),
     "unknown_job": Code("There is no job of this name.", 404),
