@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.people import Browser
+from tests.http.people import Browser, SignUp
 from tests.http.test_edge import FAULTS, probes
 from tolsey.http.app import create_app
 from tolsey.http.people import auth
@@ -61,3 +61,31 @@ async def test_a_page_of_a_fault_says_the_number_that_finds_it_and_no_cause(
     assert answer.status_code == FAULTS[name][1]
     assert "secret" not in answer.text
     assert ("r-1" in answer.text) == (answer.status_code == 500)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "Mozilla/5.0 AppleWebKit/537.36 (compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+        "Baiduspider",
+        "my-crawler/1.0",
+    ],
+)
+async def test_a_bot_that_is_not_signed_in_is_refused_where_people_sign_in(
+    browser: Browser, sign_up: SignUp, name: str
+) -> None:
+    answer = await browser(**{"User-Agent": name}).get("/api/stores")
+    assert (answer.status_code, answer.json()["code"]) == (403, "bot_refused")
+    assert (await browser(**{"User-Agent": name}).get("/api/auth/session")).status_code == 403
+    person = await sign_up()
+    person.browser.headers["User-Agent"] = name
+    assert (await person.browser.get("/api/stores")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "curl/8.5.0", "python-httpx/0.28", "Mozilla/5.0 (Linux; Android 13; CUBOT KINGKONG 9)"],
+)
+async def test_who_is_no_bot_is_asked_to_sign_in(browser: Browser, name: str) -> None:
+    assert (await browser(**{"User-Agent": name}).get("/api/stores")).status_code == 401

@@ -21,6 +21,7 @@ ACCESS: Final = {
     "account_deleted": Code("The account was deleted.", 403),
     "bad_form": Code("The form is not one that the page gave; open the page again.", 403),
     "banned": Code("An operator has closed this account.", 403),
+    "bot_refused": Code("Bots are not let in where people sign in.", 403),
     "email_taken": Code("An account with this address exists: sign in.", 409),
     "forbidden": Code("Your role, or your organization, may not do this.", 403),
     "foreign_origin": Code("Another site's page sent this with your cookie.", 403),

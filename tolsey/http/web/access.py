@@ -1,11 +1,12 @@
 """Who may call: every route carries one of these decorators, or the app does not start."""
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import structlog
 from quart import Quart, g, request
@@ -31,6 +32,9 @@ Role = Literal["member", "admin", "owner"]
 
 RANKS: dict[str, int] = {"member": 1, "admin": 2, "owner": 3}
 ATTRIBUTE = "tolsey_access"
+
+BOT: Final = re.compile(r"(?<!cu)bot\b|crawl|spider|slurp", re.IGNORECASE)
+"""How what reads the web by itself calls itself in `User-Agent` (RFC 9110, section 10.1.5); Cubot is a telephone."""
 
 log = structlog.get_logger()
 
@@ -150,8 +154,12 @@ async def identify() -> Caller | None:
 
 
 async def _prove_session() -> None:
-    if await identify() is None:
-        raise Unauthorized("Sign in first.")
+    if await identify() is not None:
+        return
+    # A bot that is not signed in has no way to be, and is not led to where people do (rules/requests#bots).
+    if BOT.search(request.headers.get("User-Agent", "")):
+        raise Forbidden("This is for people who are signed in, not for bots.", code="bot_refused")
+    raise Unauthorized("Sign in first.")
 
 
 async def _prove_administrator() -> None:
