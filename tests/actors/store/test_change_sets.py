@@ -41,6 +41,8 @@ def many(change_set: str = "op_1", digest: str = "d", tool: str = "tag_order") -
                 tool=tool,
                 subject=f"order/{place}",
                 intent="sealed",
+                before="{}",
+                after="{}",
             )
             for place in (1, 2, 3)
         ),
@@ -155,6 +157,9 @@ def test_what_nobody_resumes_ends_after_a_day_and_what_was_stopped_anew_does_not
 def test_what_was_planned_for_a_shop_that_the_store_left_is_over() -> None:
     left = operations.left_behind(begun(), NOON)
     assert (left.resolve or {})["change-set:op_1"].state == "over"
+    # What was shown before its turn is not what there is of what was never done.
+    ended = [one for one in left.records if isinstance(one, AgentOperation)]
+    assert [(one.before, one.after) for one in ended] == [("{}", None)] * 3
     with pytest.raises(Refusal) as refused:
         change_sets.stop(EMPTY, steered(StopChangeSet), None)
     assert refused.value.code == "not_found"

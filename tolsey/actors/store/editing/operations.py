@@ -366,6 +366,7 @@ def left_behind(state: StoreState, at: datetime) -> Decision[StoreState, None]:
             code="shop_changed",
             detail=SENT_ELSEWHERE if is_sent else NOT_DONE_ELSEWHERE,
             intent=None,
+            after=None,
             finished_at=at,
         )
         after = after.with_ended(ended)
