@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -481,6 +481,42 @@ def create_administrator(email: str, password_stdin: bool, existing: bool) -> No
     click.echo(f"administrator {account.email} of organization {made.organization_id}")
     if not password_stdin:
         click.echo(f"password {password}")
+
+
+@main.command("verify-bundle")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--roots",
+    type=click.File("rb"),
+    help="The service's /.well-known/esign-roots.json, as you or somebody you trust fetched it.",
+)
+def verify_bundle(*, file: BinaryIO, roots: BinaryIO | None) -> None:
+    """Check the evidence of a signature without the service; ends with 1 and names the first part that is broken.
+
+    With --roots the bundle's root has to be one that was published, which whoever could write all of the
+    bundle anew cannot forge.
+    """
+    from tolsey.http.deals.evidence import bundle, checking  # noqa: PLC0415 - only this command needs it
+
+    try:
+        files = bundle.unzipped(file)
+        said = checking.check(files)
+        if roots is not None:
+            checking.require_published(files, roots.read())
+    except checking.EvidenceBroken as broken:
+        click.echo(f"BROKEN: {broken}")
+        sys.exit(1)
+    root = said["root"]
+    click.echo(f"WHOLE: {said['documentType']} {said['id']}, {said['status']}")
+    for one in said["signers"]:
+        click.echo(f"signed by {one['name']} for the {one['role']}, {one['signedAt']}")
+    if root is None:
+        click.echo(f"{said['id']} {checking.UNANCHORED}.")
+    elif roots is None:
+        where = "compare it with the list at /.well-known/esign-roots.json, or give that as --roots"
+        click.echo(f"under the root of {root['day']}, by the key {root['keyId']}: {where}.")
+    else:
+        click.echo(f"under the root of {root['day']}, which was published.")
 
 
 @main.command()

@@ -38,6 +38,7 @@ from tolsey.http.assistant.tools import tools_of
 from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
+from tolsey.http.deals.evidence.rooting import EsignRoots
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.mail.bounces import AddressMarks
@@ -350,7 +351,8 @@ class Parts:
         ).work()
         letters = StatusLetters(self.database, self._settings, self.mail)
         watch = StatusWatch(self.database, letters, self._fleet_signs, self.clock).work()
-        upkeep_of_all = {**upkeep, **keeping, **erasing, **payments}
+        rooting = EsignRoots(self.database, self.vault, self.clock).work()
+        upkeep_of_all = {**upkeep, **keeping, **erasing, **payments, **rooting}
         jobs = JobEffects({**upkeep_of_all, **discovery, **ticks, **watch}, self.clock)
         return {
             **store.handlers(),

@@ -64,6 +64,7 @@ from tolsey.storage.records.commerce.compliance import ComplianceRequest, Compli
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.provider_events import ProviderEventState
 from tolsey.storage.records.runtime.turns import Known
+from tolsey.storage.records.selling.deals import LegalSignature, SignatureStatus
 from tolsey.storage.reports import (
     catalog,
     customers,
@@ -80,7 +81,7 @@ from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
-from tolsey.storage.selling import deals, listings, market, seals, snapshots
+from tolsey.storage.selling import deals, listings, market, roots, seals, snapshots
 from tolsey.storage.selling.market import MarketSearch
 from tolsey.storage.status import incidents, measuring
 from tolsey.storage.webhooks import provider_events
@@ -94,6 +95,20 @@ PAGE: Final = 51
 STORE: Final = ShopKey("sto_1")
 """A store's id, and the key of its first shop."""
 AT: Final = datetime.now(UTC)
+SIGNATURE: Final = LegalSignature(
+    id="sig_1",
+    deal_id="deal_000001",
+    document_type="NDA",
+    provider="PLATFORM",
+    status=SignatureStatus.SIGNED,
+    hosted_url=None,
+    template_version="nda",
+    document_sha256="0",
+    audit_hash="0",
+    requested_by="usr_1",
+    requested_at=AT,
+    expires_at=AT,
+)
 ASKED_BEFORE: Final = ComplianceRequest(
     id="request_new",
     topic=ComplianceTopic.CUSTOMER_REDACT,
@@ -650,9 +665,17 @@ SHORT: Final[dict[str, list[Case]]] = {
     "selling.deals.metrics_of": [lambda db: deals.metrics_of(db, "sig_1")],
     "selling.deals.agreed_metrics": [lambda db: deals.agreed_metrics(db, "deal_000001")],
     "selling.deals.document": [lambda db: deals.document(db, "0")],
-    "selling.deals.is_in_ledger": [lambda db: deals.is_in_ledger(db, "deal_000001", "0")],
+    "selling.deals.documents_like": [lambda db: deals.documents_like(db, "deal_000001", "0")],
+    "selling.deals.ledger_until": [lambda db: deals.ledger_until(db, SIGNATURE)],
     "selling.deals.signature_events": [lambda db: deals.signature_events(db, "sig_1")],
     "selling.deals.events": [lambda db: deals.events(db, "deal_000001", 1, PAGE)],
+    "selling.roots.is_shared": [lambda db: roots.is_shared(db, "sig_1", "token", AT)],
+    "selling.roots.last": [roots.last],
+    "selling.roots.of_signature": [lambda db: roots.of_signature(db, "sig_1")],
+    "selling.roots.page": [
+        lambda db: roots.page(db, None, PAGE),
+        lambda db: roots.page(db, AT.date(), PAGE),
+    ],
     "selling.seals.certificate": [lambda db: seals.certificate(db, "k1")],
     "selling.seals.find": [lambda db: seals.find(db, "sig_1")],
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
@@ -748,6 +771,7 @@ SHORT: Final[dict[str, list[Case]]] = {
 
 UNBOUNDED: Final = {
     "selling.seals": {"certificates"},  # one for each key there ever was
+    "selling.roots": {"unrooted"},  # what was signed since yesterday, of a walk along two indexes
     "chat.vectors": {"DatabaseVectors.count"},
     "commerce.compliance": {
         *("open_obligations", "unfinished", "uninstalled"),  # what is open
@@ -812,6 +836,7 @@ WRITING: Final = {
     "selling.market": {"note_view", "unwatch", "watch"},
     "idempotency": {"answer", "claim", "release"},
     "selling.seals": {"keep", "keep_certificate"},
+    "selling.roots": {"share"},
     "sealing.keys": {"note_rotation"},
     "intelligence.calibrating": {"keep"},
     "intelligence.catalogue": {"keep", "note_velocity"},

@@ -67,6 +67,9 @@ ROWS = {
         "INSERT INTO payment_events (event_id, type, livemode, created_at, state, received_at)"
         " SELECT n::text, 't', false, {at}, 'applied', {at} FROM {n}"
     ),
+    "signatureShares": (
+        "INSERT INTO signature_shares SELECT sha256(n::text::bytea), 's', 'd', 'u', {at}, {at} FROM {n}"
+    ),
     "webhookDeliveries": (
         "INSERT INTO commerce_webhook_events"
         " SELECT 's', n::text, 't', NULL, 'd', NULL, {at} FROM {n}"

@@ -20,7 +20,8 @@ from tolsey.http.billing import (
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
-from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
+from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
@@ -137,7 +138,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     threads.routes,
     offers.routes,
     signing_routes.routes,
-    evidence_routes.routes,
+    deal_evidence.routes,
     data_rooms.routes,
     credits.routes,
     payments.routes,

@@ -36,6 +36,7 @@ from tolsey.storage.records.runtime.executions import Execution
 from tolsey.storage.records.runtime.kept import DEAD_LETTERS, FINISHED_CALLS, JOURNAL
 from tolsey.storage.records.runtime.operations import Operation
 from tolsey.storage.records.runtime.workflows import WorkflowClaim
+from tolsey.storage.records.selling.roots import SignatureShare
 from tolsey.storage.records.status import ComponentDay
 from tolsey.storage.tables import Age, Table, table_of
 
@@ -65,6 +66,7 @@ SWEPT_TABLES: Final = (
     table_of(StoreMessage),
     table_of(FittedCalibration),
     table_of(ComponentDay),
+    table_of(SignatureShare),
     table_of(StorefrontScan),
     table_of(IntelligenceSuppression),
     SNAPSHOTS,

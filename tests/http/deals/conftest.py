@@ -13,7 +13,8 @@ from tolsey.actors.listing.deals.messages import SealDocument
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
-from tolsey.http.deals import evidence_routes, offers, signing_routes, threads
+from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.people import account, auth, organizations
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
@@ -78,7 +79,7 @@ def edge(service: Service) -> Edge:
         threads,
         offers,
         signing_routes,
-        evidence_routes,
+        deal_evidence,
     )
     return create_app(service, [part.routes for part in parts], {})
 

@@ -283,31 +283,6 @@ async def test_a_document_is_signed_as_it_was_shown_and_the_last_signature_moves
         assert before == event["hash"]
 
 
-@pytest.mark.parametrize(
-    ("sql", "broken"),
-    [
-        ("UPDATE signature_events SET body = replace(body, 'Ben', 'Bob') WHERE seq = 3", 3),
-        ("DELETE FROM signature_events WHERE seq = 2", 2),
-        ("UPDATE legal_documents SET content = replace(content, 'Two years', 'Ten years')", None),
-    ],
-)
-async def test_what_is_changed_of_a_signature_is_named(
-    table: Table, database: Database, sql: str, broken: int | None
-) -> None:
-    deal = await signed(table, table.ben)
-    for one in ("signature_events", "legal_documents"):
-        with pytest.raises(Exception, match="only added"):
-            await database.execute(f"DELETE FROM {one}")  # noqa: S608 - a constant
-        await database.execute(f"ALTER TABLE {one} DISABLE TRIGGER ALL")
-    await database.execute(sql)
-
-    path = f"{MARKET}/signatures/{deal['signatureId']}/verify"
-    checked = (await table.ann.browser.get(path)).json()
-
-    assert (checked["valid"], checked["firstBreak"]) == (False, broken)
-    assert checked["documentValid"] is (broken is not None)
-
-
 async def test_a_declined_document_leaves_the_deal_where_it_is_and_another_can_be_asked_for(
     table: Table,
 ) -> None:

@@ -109,6 +109,12 @@ JOBS = {
             reason="Credits end after 12 months; ledgers are checked.",
         ),
         Job(
+            name="esign-roots",
+            expression="15 0 * * *",
+            reason="What was signed is held by a published root.",
+            is_new=True,
+        ),
+        Job(
             name="alerts-tick",
             expression="*/5 * * * *",
             reason="Operators hear of trouble.",

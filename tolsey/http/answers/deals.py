@@ -417,20 +417,3 @@ class SignatureEventAnswer(ApiAnswer):
     seq: int
     body: str
     hash: str
-
-
-class SignatureCheckAnswer(ApiAnswer):
-    """Whether a signature is what was written: the text, the chain, and its place in the deal's ledger.
-
-    `firstBreak` is the line of the chain that is missing or changed.
-    """
-
-    valid: bool
-    first_break: int | None
-    document_valid: bool
-    in_ledger: bool | None
-    document_sha256: str
-    audit_hash: str
-    genesis: str
-    signers: list[SignerAnswer]
-    events: list[SignatureEventAnswer]

@@ -65,6 +65,10 @@ DEAL_ACCESS = Policy("deal-access", 30, HOUR)
 """Sellers asked for access, of a user: each is written to."""
 DEAL_FILES = Policy("deal-files", 200, HOUR)
 """Files put into data rooms, of a user."""
+SIGNATURE_CHECKS = Policy("signature-checks", 60, HOUR)
+"""Signatures computed again, of a user or an address: each has a PDF checked."""
+SIGNATURE_SHARES = Policy("signature-shares", 30, DAY)
+"""Links made for strangers who are to check a signature, of a user."""
 LISTING_VIEWS = Policy("listing-views", 1, DAY)
 """Times that somebody who looks at a listing is counted, of a user or an address and a listing."""
 PAYOUT_LINKS = Policy("payout-links", 30, HOUR)
@@ -119,6 +123,8 @@ CATALOGUE = (
     REVENUE_CONNECT,
     DEAL_ACCESS,
     DEAL_FILES,
+    SIGNATURE_CHECKS,
+    SIGNATURE_SHARES,
     LISTING_VIEWS,
     PAYOUT_LINKS,
     PAYOUT_LOOKS,

@@ -212,11 +212,25 @@ async def document(database: Reader, sha256: str) -> str | None:
     return row["content"] if row else None
 
 
-async def is_in_ledger(database: Reader, deal_id: str, audit_hash: str) -> bool:
-    """Tell whether a deal's ledger names the head of a signature's chain."""
-    row = await database.fetchrow(
-        "SELECT EXISTS (SELECT FROM deal_events WHERE deal_id = $1 AND position($2 IN body) > 0) AS found",
-        deal_id,
-        f'"auditHash":"{audit_hash}"',
+async def ledger_until(database: Reader, signature: LegalSignature) -> list[DealEvent]:
+    """Read a deal's ledger as far as the line that names the head of a signature's chain; none where none does."""
+    return await records(
+        database,
+        EVENT,
+        """deal_id = $1 AND seq <= (
+            SELECT min(seq) FROM deal_events WHERE deal_id = $1 AND position($2 IN body) > 0) ORDER BY seq""",
+        signature.deal_id,
+        f'"auditHash":"{signature.audit_hash}"',
     )
-    return bool(row and row["found"])
+
+
+async def documents_like(database: Reader, deal_id: str, sha256: str) -> list[LegalSignature]:
+    """List the signatures of a deal whose page, or whose PDF, has a hash."""
+    return await records(
+        database,
+        SIGNATURE,
+        """deal_id = $1 AND (document_sha256 = $2 OR id IN (
+            SELECT signature_id FROM sealed_documents WHERE sha256 = $2)) ORDER BY id""",
+        deal_id,
+        sha256,
+    )

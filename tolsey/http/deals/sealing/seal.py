@@ -3,9 +3,10 @@
 Its key is of the ring (`Vault.seal_key`), its certificate the service's own. It proves no one's name.
 """
 
+import re
 from datetime import datetime, timedelta
 from io import BytesIO
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -18,6 +19,7 @@ FIELD: Final = "Seal"
 NAME: Final = "Document seal"
 VALID_FOR: Final = timedelta(days=365 * 20)
 """Longer than any evidence is kept: a new key is for `tolsey rotate-keys` to say, not for a date."""
+BYTE_RANGE: Final = re.compile(rb"/ByteRange\s*\[\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s*\]")
 
 
 def certificate_of(vault: Vault, key_id: str, host: str, at: datetime) -> str:
@@ -95,9 +97,9 @@ def is_intact(pdf: bytes, certificate: str) -> bool:
     )
     from pyhanko_certvalidator import ValidationContext  # noqa: PLC0415
 
-    roots = list(load_certs_from_pemder_data(certificate.encode()))
-    context = ValidationContext(trust_roots=roots, allow_fetching=False)
     try:
+        roots = list(load_certs_from_pemder_data(certificate.encode()))
+        context = ValidationContext(trust_roots=roots, allow_fetching=False)
         seals = PdfFileReader(BytesIO(pdf)).embedded_signatures
         found = [validate_pdf_signature(one, context) for one in seals]
     except Exception:  # noqa: BLE001 - a damaged file breaks its reader anywhere, with whatever comes of it there
@@ -105,3 +107,21 @@ def is_intact(pdf: bytes, certificate: str) -> bool:
     return len(found) == 1 and all(
         one.bottom_line and one.coverage is SignatureCoverageLevel.ENTIRE_FILE for one in found
     )
+
+
+class SealPlace(NamedTuple):
+    """Where a seal stands in a PDF: it is of all bytes but those from `before` to `after`."""
+
+    before: int
+    after: int
+    seal: bytes
+    """A CMS signature (RFC 5652), without the room that is left behind it."""
+
+
+def place_of(pdf: bytes) -> SealPlace:
+    """Find the seal of a PDF that we sealed, by its byte range (ISO 32000-2, 12.8.1)."""
+    found = [int(one) for one in list(BYTE_RANGE.finditer(pdf))[-1].groups()]
+    before, after = found[1], found[2]
+    room = bytes.fromhex(pdf[before + 1 : after - 1].decode())
+    # A SEQUENCE of more than 255 bytes says its length in the two bytes after its tag (X.690, 8.1.3).
+    return SealPlace(before, after, room[: 4 + int.from_bytes(room[2:4], "big")])

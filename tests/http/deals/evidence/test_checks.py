@@ -1,0 +1,160 @@
+"""Signatures checked over HTTP: by their parties, by strangers who have a link, and after the database was written to."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.http.deals.evidence.conftest import Rooting
+from tests.http.deals.sealing.conftest import Seals
+from tests.http.deals.table import MARKET, Table, signed
+from tests.http.people import Clock
+from tolsey.storage.database import Database
+
+ROOTS = "/.well-known/esign-roots.json"
+EVIDENCE = (
+    *("legal_documents", "legal_signatures", "signature_events", "deal_events"),
+    *("esign_leaves", "esign_roots", "sealed_documents"),
+)
+TAMPERED = [
+    (
+        "UPDATE legal_documents SET content = replace(content, 'Two years', 'Ten years')",
+        ("document", "document.html"),
+    ),
+    ("DELETE FROM legal_documents", ("document", "document.html")),
+    (
+        "UPDATE signature_events SET body = replace(body, 'Ben', 'Bob') WHERE seq = 3",
+        ("event", "events/0003.json"),
+    ),
+    ("DELETE FROM signature_events WHERE seq = 2", ("event", "events/0002.json")),
+    (
+        "UPDATE legal_signatures SET signers = jsonb_set(signers, '{buyer,name}', '\"Bob\"')",
+        ("summary", "signature.json"),
+    ),
+    ("UPDATE legal_signatures SET status = 'DECLINED'", ("summary", "signature.json")),
+    (
+        "UPDATE deal_events SET body = replace(body, 'auditHash', 'auditHush')",
+        ("ledger", "ledger/0001.json"),
+    ),
+    (
+        "UPDATE deal_events SET body = replace(body, 'INQUIRY', 'INQUIRE') WHERE seq = 1",
+        ("ledger", "ledger/0002.json"),
+    ),
+    ("UPDATE esign_leaves SET head = repeat('0', 64)", ("root", "roots/2036-06-15")),
+    ('UPDATE esign_leaves SET way = \'[["left", "00"]]\'', ("root", "root/way.txt")),
+    (
+        "UPDATE esign_roots SET body = replace(body, '\"signatures\":1', '\"signatures\":2')",
+        ("root", "root/statement.json"),
+    ),
+    ("UPDATE esign_roots SET signature = reverse(signature)", ("root", "root/statement.json")),
+    ("UPDATE esign_roots SET public_key = 'none'", ("root", "root/key.pem")),
+    ("DELETE FROM esign_leaves", ("root", "roots/2036-06-15")),
+    ("DELETE FROM esign_roots", ("root", "roots/2036-06-15")),
+    ("UPDATE sealed_documents SET content = set_byte(content, 900, 1)", ("pdf", "document.pdf")),
+]
+
+
+async def checked(table: Table, signature_id: str) -> dict[str, Any]:
+    answer = await table.ann.browser.get(f"{MARKET}/signatures/{signature_id}/verify")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_whatever_is_changed_of_what_is_kept_is_named(
+    table: Table, seals: Seals, rooting: Rooting, database: Database
+) -> None:
+    deal = await signed(table, table.ben)
+    id = deal["signatureId"]
+    await seals.pdf_of(table, id)
+    await rooting.next_day()
+    for one in EVIDENCE:
+        if one != "legal_signatures":
+            with pytest.raises(Exception, match="only added"):
+                await database.execute(f"DELETE FROM {one}")  # noqa: S608 - a constant
+        await database.execute(f"ALTER TABLE {one} DISABLE TRIGGER ALL")
+        await database.execute(f"CREATE TABLE was_{one} AS TABLE {one}")
+
+    wrong = {}
+    for sql, named in TAMPERED:
+        await database.execute(sql)
+        found = await checked(table, id)
+        said = found["firstBreak"] and (found["firstBreak"]["part"], found["firstBreak"]["name"])
+        if (found["valid"], said) != (False, named):
+            wrong[sql] = said
+        for one in EVIDENCE:
+            await database.execute(f"TRUNCATE {one}")
+            await database.execute(f"INSERT INTO {one} SELECT * FROM was_{one}")  # noqa: S608 - constants
+
+    whole = await checked(table, id)
+    for one in EVIDENCE:
+        await database.execute(f"DROP TABLE was_{one}")
+    assert wrong == {}
+    assert (whole["valid"], whole["firstBreak"]) == (True, None)
+
+
+async def test_a_root_is_signed_once_a_day_over_what_no_root_has_yet(
+    table: Table, rooting: Rooting
+) -> None:
+    assert await rooting.next_day() == 0
+    first = await signed(table, table.ben)
+    assert (await checked(table, first["signatureId"]))["rootProof"] is None
+    assert await rooting.next_day() == 1
+    assert await rooting.again() == 0
+    asked = (await table.access(table.cleo)).json()
+    await table.advance(table.ann, asked, "access.approve")
+    assert await rooting.next_day() == 1
+    assert await rooting.next_day() == 0
+
+    page = (await table.eve.browser.get(ROOTS, params={"limit": 1})).json()
+    rest = await table.eve.browser.get(ROOTS, params={"limit": 1, "cursor": page["nextCursor"]})
+    (newer,), (older,) = page["items"], rest.json()["items"]
+    statements = [orjson.loads(one["statement"]) for one in (newer, older)]
+    assert [one["signatures"] for one in statements] == [1, 1]
+    assert statements[1]["previous"] is None
+    assert statements[0]["previous"] is not None
+    found = await checked(table, first["signatureId"])
+    assert (found["valid"], found["rootProof"]["day"]) == (True, older["day"])
+
+
+async def test_who_has_a_link_may_check_a_signature_until_it_expires(
+    table: Table, clock: Clock
+) -> None:
+    deal = await signed(table, table.ben)
+    path = f"{MARKET}/signatures/{deal['signatureId']}"
+    other = await signed(table, table.cleo)
+    assert (await table.eve.browser.post(f"{path}/share")).status_code == 404
+    made = await table.ben.browser.post(f"{path}/share")
+    assert made.status_code == 201
+    link = made.json()["url"].partition("/api/")[2]
+    anyone = table.eve.browser
+    anyone.cookies.clear()
+
+    shown = (await anyone.get(f"/api/{link}")).json()
+    assert (shown["valid"], shown["events"]) == (True, [])
+    assert [one["name"] for one in shown["signers"]] == ["B…", "A…"]
+    # It opens that signature, and no more of it than whether it is right.
+    elsewhere = link.replace(deal["signatureId"], other["signatureId"])
+    assert (await anyone.get(f"/api/{elsewhere}")).status_code == 401
+    assert (await anyone.get(f"/api/{link}".replace("/verify", "/evidence"))).status_code == 401
+    assert (await anyone.get(f"{path}/verify", params={"token": "none"})).status_code == 401
+    clock.advance(timedelta(days=30))
+    assert (await anyone.get(f"/api/{link}")).status_code == 401
+
+
+async def test_a_file_is_told_which_document_of_the_deal_it_is(table: Table, seals: Seals) -> None:
+    deal = await signed(table, table.ben)
+    path = f"{MARKET}/signatures/{deal['signatureId']}"
+    page = (await table.ben.browser.get(f"{path}/document")).content
+    pdf = await seals.pdf_of(table, deal["signatureId"])
+
+    async def told(content: bytes) -> list[str]:
+        answer = await table.ann.browser.post(f"{path}/verify", content=content)
+        assert answer.status_code == 200, answer.text
+        return [f"{one['documentType']} {one['part']}" for one in answer.json()["found"]]
+
+    assert await told(page) == ["NDA document"]
+    assert await told(pdf) == ["NDA pdf"]
+    assert await told(page + b" ") == []
+    assert (await table.eve.browser.post(f"{path}/verify", content=page)).status_code == 404
