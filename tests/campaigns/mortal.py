@@ -11,12 +11,12 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -25,10 +25,12 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import EventCalls
 from tolsey.actors.organization.operations.messages import AwaitOperation
+from tolsey.actors.ports import OwnStorefront
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.imports.effects import OrderImportCalls
+from tolsey.actors.store.launch.effects import LaunchCalls
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.processor import StripePayments
 from tolsey.runtime.codec import decode
@@ -48,7 +50,8 @@ NOW = partial(datetime.now, UTC)
 class World:
     """Who is asked, and how it reaches what is outside."""
 
-    actor: Any
+    actors: Sequence[Any]
+    """The first of them is asked; the others are whom it asks itself."""
     calls: dict[Any, Any]
     end: Callable[[Any], Message[Any]] | None
     """What waits for the end of what was begun; None where its answer is the end."""
@@ -75,7 +78,7 @@ async def processor(database: Database, url: str) -> AsyncIterator[World]:
     """Let an organization reach its processor."""
     payments = StripePayments(SECRET_KEY, {}, url)
     calls = ProcessorCalls(payments, NOW).handlers() | EventCalls(payments).handlers()
-    yield World(OrganizationActor(database), calls, lambda begun: AwaitOperation(begun.id))
+    yield World([OrganizationActor(database)], calls, lambda begun: AwaitOperation(begun.id))
     await payments.close()
 
 
@@ -83,7 +86,7 @@ async def processor(database: Database, url: str) -> AsyncIterator[World]:
 async def shop(database: Database, url: str) -> AsyncIterator[World]:
     """Let a store reach its shop; an edit is waited for by asking for it again."""
     async with ShopifyAdmin(url) as admin:
-        world = World(StoreActor(database), {}, None)
+        world = World([StoreActor(database), OrganizationActor(database)], {}, None)
 
         async def ask(to: ActorId, message: Message[Any]) -> Any:
             return await world.runtime.ask(to, message)
@@ -92,7 +95,13 @@ async def shop(database: Database, url: str) -> AsyncIterator[World]:
         reach: dict[str, Any] = {"ask": ask, "database": database, "vault": vault, "clock": NOW}
         edits = EditCalls(editor=admin, **reach)
         imports = OrderImportCalls(platform=admin, orders_at_once=5, **reach)
-        world.calls = edits.handlers() | imports.handlers()
+        launches = LaunchCalls(
+            platform=admin,
+            theme_url="https://themes.example/ours.zip",
+            storefronts=cast("OwnStorefront", None),  # no store is opened here
+            **reach,
+        )
+        world.calls = edits.handlers() | imports.handlers() | launches.handlers()
         yield world
 
 
@@ -107,7 +116,7 @@ async def ask(database_url: str, kind: str, url: str, asked: Any, loop: MortalLo
     async with (
         REACH[kind](database, url) as world,
         Runtime(
-            [world.actor],
+            world.actors,
             journal,
             Outbox(database),
             partial(slots.versions, database),
@@ -130,7 +139,7 @@ async def ask(database_url: str, kind: str, url: str, asked: Any, loop: MortalLo
         empty = 0
         while empty < 2:
             found = await database.fetch(
-                "UPDATE outbox SET due_at = least(due_at, now()) WHERE name NOT IN ('ProposalExpired', 'ChangeSetExpired')"
+                "UPDATE outbox SET due_at = least(due_at, now()) WHERE name NOT IN ('ProposalExpired', 'ChangeSetExpired') AND name NOT LIKE '%ReconcileSubscriptions'"
                 " RETURNING key"
             )
             empty = 0 if found else empty + 1
