@@ -44,6 +44,29 @@ async def test_a_merchant_launches_a_store_as_far_as_this_version_goes(merchant:
     assert "brand.logo_file_id" in facts
     activity = await merchant.two_stores.database.fetch("SELECT milestone FROM platform_activity")
     assert len(activity) == 29
+    await is_told_how_long_others_took(merchant)
+
+
+async def is_told_how_long_others_took(merchant: Merchant) -> None:
+    """Let other stores be done with a step: of 20 it is told how long they took, of fewer nothing."""
+    plan = "foundation.plan"
+    for stores in (19, 20):
+        # Each took some hours from its turn on; the first three were done before it.
+        await merchant.two_stores.database.execute(
+            """
+            INSERT INTO launch_milestones (store_id, milestone, state, changed_at, run, attempts,
+                step, queued_at, finished_at)
+            SELECT 'other_' || n, $1, 'approved', now(), 1, 0, 0, now(), now() + n * interval '1 hour'
+            FROM generate_series(-2, $2) n ON CONFLICT DO NOTHING
+            """,
+            plan,
+            stores - 1,
+        )
+        forecast = (await merchant.cockpit())["forecast"]
+        told = {"stores": 20, "medianSeconds": 34_200, "p90Seconds": 61_560}
+        assert forecast == ({} if stores == 19 else {plan: told})
+    shown = (await merchant.client.get(f"/stores/{merchant.store_id}/launch/{plan}")).text
+    assert "Half of 20 stores 10 h, nine in ten 17 h" in shown
 
 
 async def test_a_launch_is_decided_by_people_shown_before_it_is_sent_and_seen_by_nobody_else(

@@ -12,6 +12,7 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK, Kind, PlaybookMileston
 from tolsey.actors.store.provisioning.transferring import view
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.devstores import DevStoreAnswer
+from tolsey.storage.commerce.launches import StepDuration
 from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
 
@@ -159,13 +160,22 @@ class LaunchAnswer(ApiAnswer):
         return cls(launch_id=launch.head.launch_id, milestones=milestones_of(launch))
 
 
+class StepForecast(ApiAnswer):
+    """How long a milestone took other stores here from when its turn came."""
+
+    stores: int
+    median_seconds: int
+    p90_seconds: int
+
+
 class CockpitAnswer(LaunchAnswer):
     """The whole launch of a store: milestones, edges, what it is about, and what it waits for.
 
     `reason` says why nothing starts although something could: `plan_limit`, or `other_shop` while the store is
     connected to another shop than the one that the launch began in. `unprobed` are the permissions for want
     of which the last look at the shop left something out. `alarms`: `opened_early` while the store is open before its
-    pre-launch check, `test_mode_on` while it is open and takes test orders.
+    pre-launch check, `test_mode_on` while it is open and takes test orders. `forecast` says of what is left, by its
+    id, how long it took at least 20 other stores.
     """
 
     store_id: str
@@ -180,11 +190,17 @@ class CockpitAnswer(LaunchAnswer):
     sections: list[SectionAnswer]
     edges: list[EdgeAnswer]
     modules: dict[str, Any]
+    forecast: dict[str, StepForecast]
     dev_store: Omittable[DevStoreAnswer] = None
 
     @classmethod
     def whole(
-        cls, launch: Launch, modules: Mapping[str, Any], held: DevStoreHolding | None
+        cls,
+        launch: Launch,
+        *,
+        modules: Mapping[str, Any],
+        forecast: Sequence[StepDuration],
+        held: DevStoreHolding | None,
     ) -> Self:
         """Show a launch, and the shop of the pool that the store was handed if it was."""
         edges = [
@@ -200,6 +216,7 @@ class CockpitAnswer(LaunchAnswer):
             sections=[SectionAnswer.read(one) for one in PLAYBOOK.sections],
             edges=edges,
             modules=dict(modules),
+            forecast={one.milestone: StepForecast.read(one) for one in forecast},
             dev_store=None if held is None else DevStoreAnswer.of(view(held)),
         )
 

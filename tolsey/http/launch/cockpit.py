@@ -18,7 +18,7 @@ from tolsey.http.launch import routes as api
 from tolsey.http.launch import running
 from tolsey.http.launch.picture import PICTURE, Node, Picture
 from tolsey.http.launch.routes import CheckpointBody, RunBody
-from tolsey.http.launch.standing import ALARMS, MilestoneStanding, behind, standing, why
+from tolsey.http.launch.standing import ALARMS, MilestoneStanding, behind, duration, standing, why
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _
@@ -27,6 +27,7 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import RANKS, caller, page
 from tolsey.http.web.context import service
 from tolsey.storage.commerce import connections, devstores, launches, stores
+from tolsey.storage.commerce.launches import StepDuration
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.launches import Launch, LaunchAttempt, LaunchMilestone
@@ -161,6 +162,7 @@ class MilestonePage(Page):
     attempts: Sequence[LaunchAttempt]
     missing: Sequence[str]
     grant_address: str | None
+    forecast: StepDuration | None
     documents: Sequence[DocumentAnswer] | None = None
     stopped: str = ""
     filled: Filled = field(default_factory=Filled)
@@ -207,6 +209,12 @@ class MilestonePage(Page):
     def indented(values: Mapping[str, Any]) -> str:
         """Write variables for people."""
         return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+
+    @property
+    def usual_times(self) -> tuple[str, str]:
+        """How long it took half of other stores, and nine in ten of them, in words."""
+        assert self.forecast is not None  # noqa: S101 - the template asks only where there is one
+        return duration(self.forecast.median_seconds), duration(self.forecast.p90_seconds)
 
     @property
     def began(self) -> datetime | None:
@@ -317,6 +325,7 @@ async def _milestone(store_id: str, milestone: str, **more: Any) -> MilestonePag
     if one is None:
         raise NotFound("The playbook has no such milestone.")
     connection = (await connections.load(service().database, [store_id]))[store_id].connection
+    forecast = await running.forecast(service(), launch)
     audited = launch.milestones["foundation.audit"].result
     missing = {} if audited is None else orjson.loads(audited)["missingScopes"]
     return MilestonePage(
@@ -328,5 +337,6 @@ async def _milestone(store_id: str, milestone: str, **more: Any) -> MilestonePag
         attempts=await launches.attempts(service().database, store_id, milestone),
         missing=missing.get(milestone, ()),
         grant_address=grant_address(connection),
+        forecast=next((step for step in forecast if step.milestone == milestone), None),
         **more,
     )

@@ -126,7 +126,8 @@ async def _cockpit(store_id: str) -> CockpitAnswer:
     launch = await running.launch_of(service(), store_id)
     held = await devstores.holdings(database, [store_id])
     modules = await launches.modules(database, store_id)
-    return CockpitAnswer.whole(launch, modules, held.get(store_id))
+    forecast = await running.forecast(service(), launch)
+    return CockpitAnswer.whole(launch, modules=modules, forecast=forecast, held=held.get(store_id))
 
 
 @routes.post("/skill/run")

@@ -1,12 +1,13 @@
 """Milestones run and rehearsed for whoever wants it: people of the store, and their agents."""
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from tolsey.actors.ports import OwnStorefront
 from tolsey.actors.store.launch import launching
 from tolsey.actors.store.launch.effects import LaunchCalls, LaunchPlatform
 from tolsey.actors.store.launch.executors import BUILT
-from tolsey.actors.store.launch.graph import MilestoneStop, unmet
+from tolsey.actors.store.launch.graph import DONE, MilestoneStop, unmet
 from tolsey.actors.store.launch.messages import MilestoneOutcome, RunMilestone
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
@@ -26,6 +27,12 @@ async def launch_of(service: Service, store_id: str) -> Launch:
     if found is None:
         raise launching.not_begun()
     return found
+
+
+async def forecast(service: Service, launch: Launch) -> Sequence[launches.StepDuration]:
+    """Say how long what is left of a launch took other stores."""
+    left = [id for id, one in launch.milestones.items() if one.state not in DONE]
+    return await launches.durations(service.database, launch.head.store_id, left)
 
 
 async def run(

@@ -1,5 +1,6 @@
 """How a milestone stands in words, and what to do about it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -66,6 +67,12 @@ ALARMS: Final[Mapping[str, str]] = {
     ),
 }
 """What people have to know of the shop, and what to do."""
+DURATIONS: Final = (
+    (2 * 3_600, 60, marked("%(count)s min")),
+    (2 * 86_400, 3_600, marked("%(count)s h")),
+    (math.inf, 86_400, marked("%(count)s days")),
+)
+"""Up to how many seconds which unit is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +148,12 @@ def why(reason: str | None, scope: str | None, detail: str | None) -> str:
     if reason in REASONS:
         return _(REASONS[reason]) % {"scope": scope or _("what it takes")}
     return detail or reason
+
+
+def duration(seconds: int) -> str:
+    """Say how long something takes, in the unit that fits."""
+    unit, words = next((unit, words) for most, unit, words in DURATIONS if seconds < most)
+    return _(words) % {"count": max(1, round(seconds / unit))}
 
 
 def behind(launch: Launch, milestone: str) -> Sequence[str]:

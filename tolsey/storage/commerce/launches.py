@@ -22,6 +22,9 @@ MILESTONES: Final = table_of(LaunchMilestone)
 ATTEMPTS: Final = table_of(LaunchAttempt)
 MODULES: Final = table_of(StoreContextModule)
 PAGE: Final = 1_000
+FEWEST_TOLD_OF: Final = 20
+"""Of fewer stores nothing is told: it would say little, and of whom (rules/launch#forecast)."""
+MOST_TOLD_OF: Final = 200
 
 
 async def load(database: Database, store_ids: Sequence[str]) -> Mapping[str, Launch]:
@@ -110,3 +113,42 @@ async def waiting(database: Database) -> AsyncIterator[list[WaitingLaunch]]:
             return
         yield [WaitingLaunch(**dict(row)) for row in rows]
         after = rows[-1]["store_id"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDuration:
+    """How long a milestone took other stores from when its turn came: their number, median and 90th percentile."""
+
+    milestone: str
+    stores: int
+    median_seconds: int
+    p90_seconds: int
+
+
+async def durations(
+    database: Database, store_id: str, milestones: Sequence[str]
+) -> Sequence[StepDuration]:
+    """Say how long milestones took the stores that were done with it last, but this one; few stores tell nothing.
+
+    What was done before its turn came, as a look at the shop may find, took no time that anybody waited.
+    """
+    rows = await database.fetch(
+        """
+        SELECT named.milestone, count(*)::int AS stores,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY took)::int AS median_seconds,
+            percentile_cont(0.9) WITHIN GROUP (ORDER BY took)::int AS p90_seconds
+        FROM unnest($2::text[]) AS named (milestone), LATERAL (
+            SELECT extract(epoch FROM m.finished_at - m.queued_at)::float AS took
+            FROM launch_milestones m
+            WHERE m.milestone = named.milestone AND m.state IN ('succeeded', 'approved')
+                AND m.finished_at >= m.queued_at AND m.store_id <> $1
+            ORDER BY m.finished_at DESC LIMIT $3
+        ) AS lately
+        GROUP BY named.milestone HAVING count(*) >= $4
+        """,
+        store_id,
+        list(milestones),
+        MOST_TOLD_OF,
+        FEWEST_TOLD_OF,
+    )
+    return [StepDuration(**dict(row)) for row in rows]
