@@ -204,13 +204,12 @@ async def run_jobs(
         async def again(job: str = name, runs: list[float] = runs) -> None:
             for _ in range(2 if quick else 6):
                 started = perf_counter()
-                answer = await client.post(
-                    f"/api/admin/crons/{job}/run",
-                    json={"reason": "a bench"},
-                    headers=growing.administrator,
-                )
-                answer.raise_for_status()
+                counted = await _run(growing, client, job)
                 runs.append(perf_counter() - started)
+                if len(runs) == 1:
+                    measure.say(f"{job}: {runs[0]:.1f} s, {counted}")
+                elif sum(runs) > ENOUGH_SECONDS:
+                    return
 
         running = asyncio.create_task(again())
         while True:
@@ -227,6 +226,19 @@ async def run_jobs(
         if p99 > JOB_FACTOR * idle + NOISE_MS:
             missed.append(f"job {name}: deliveries' p99 is {p99 / idle:.1f} times that of no job")
     return lines, missed
+
+
+async def _run(growing: Growing, client: httpx.AsyncClient, job: str) -> str:
+    """Have a job run to its end, however long that takes; answer what it counted."""
+    while True:
+        answer = await client.post(
+            f"/api/admin/crons/{job}/run",
+            json={"reason": "a bench"},
+            headers=growing.administrator,
+        )
+        # A long run goes on without its caller, who joins it again.
+        if answer.raise_for_status().status_code != httpx.codes.ACCEPTED:
+            return str(answer.json()["outcome"])
 
 
 async def _deliveries(growing: Growing, seconds: float) -> list[float]:

@@ -640,8 +640,14 @@ async def test_sums_that_are_forgotten_are_dropped_batch_by_batch(database: Data
     assert await told(database) == [("all", "EUR", 8, 7_500, 7_500, 0)]
 
 
-async def test_the_sums_of_a_store_that_is_gone_are_looked_at(database: Database) -> None:
+async def test_the_sums_of_a_store_that_is_gone_are_looked_at_and_not_those_of_one_without_anything(
+    database: Database,
+) -> None:
     await opened(database)
+    assert [one async for one in sums.stores(database)] == []
+    await ordered(database, 1, customer_hash=None)
+    for table in ("sales", "product_sales", "cohorts", "attribution", "buyers", "spending"):
+        await database.execute(f"DELETE FROM commerce_{table}")  # noqa: S608 - names of this test
     await database.execute("INSERT INTO commerce_buyers VALUES ('store_gone', 's1:x', 1)")
     await database.execute(
         "INSERT INTO commerce_counted_refunds"
