@@ -13,7 +13,7 @@ UNION SELECT store_id FROM commerce_product_sales
 UNION SELECT store_id FROM commerce_cohorts
 UNION SELECT store_id FROM commerce_attribution UNION SELECT store_id FROM commerce_counted_touches
 UNION SELECT store_id FROM commerce_buyers UNION SELECT store_id FROM commerce_spending
-UNION SELECT store_id FROM commerce_counted_refunds
+UNION SELECT store_id FROM commerce_counted_refunds UNION SELECT store_id FROM commerce_refund_reasons
 UNION SELECT store_id FROM commerce_products UNION SELECT store_id FROM commerce_stock
 UNION SELECT store_id FROM commerce_product_counts
 ORDER BY store_id

@@ -33,7 +33,7 @@ SELECT 'sto_1', 5000000000 + n * 7, now(), '#' || 1000 + n, 'EUR', n % 9000, n %
     '{}', now() - n * interval '10 minutes'
 FROM generate_series(1, 60000) n;
 INSERT INTO commerce_refunds (store_id, refund_id, order_id, currency, amount_minor, processed_at)
-SELECT 'sto_1', n, 5000000000 + n * 7, 'EUR', 100, now() FROM generate_series(1, 5000) n;
+SELECT 'sto_1', n, 5000000000 + n * 7, 'EUR', 100, now() - n * interval '1 hour' FROM generate_series(1, 5000) n;
 INSERT INTO commerce_fulfillments (store_id, fulfillment_id, order_id, updated_at)
 SELECT 'sto_1', n, 5000000000 + n * 7, now() FROM generate_series(1, 5000) n;
 INSERT INTO commerce_customers (store_id, customer_id, updated_at, email_hash)

@@ -474,6 +474,21 @@ async def test_refunds_are_told_by_their_reasons_and_those_of_cancelled_orders_a
     assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
+async def test_the_whole_days_of_a_report_of_refunds_and_the_parts_of_days_around_them_are_told_once(
+    database: Database,
+) -> None:
+    hours = range(-60, 61)
+    for hour in hours:
+        await ordered(database, hour + 100)
+        await refunded(database, hour + 100, hour + 100, 1, NOW + timedelta(hours=hour))
+    luck = random.Random(14)  # noqa: S311 - the same each time
+    for _ in range(60):
+        start, end = sorted(NOW + timedelta(minutes=luck.randrange(-4000, 4000)) for _ in range(2))
+        there = sum(start <= NOW + timedelta(hours=hour) < end for hour in hours)
+        rows = await sales.refunds(database, SHOP, start, end)
+        assert [row["refunds"] for row in rows] == [there] * bool(there)
+
+
 async def test_an_order_and_its_refund_of_one_statement_are_counted_once(
     database: Database,
 ) -> None:
@@ -610,6 +625,7 @@ async def test_sums_are_held_against_their_rows_slice_by_slice(
         ("commerce_buyers", "orders", ""),
         ("commerce_spending", "spent_minor", ""),
         ("commerce_counted_refunds", "amount_minor", ""),
+        ("commerce_refund_reasons", "refunds", ""),
     )
     for table, column, some in everything:
         double = f"UPDATE {table} SET {column} = {column} * 2 WHERE {column} <> 0 {some}"  # noqa: S608 - names of this test

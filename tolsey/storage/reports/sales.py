@@ -14,6 +14,7 @@ MOST_ROWS: Final = 2_000
 UTC: Final = "UTC"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 QUARTER: Final = timedelta(minutes=15)
+DAY: Final = timedelta(days=1)
 ZONE: Final = "SELECT known_zone(timezone) AS name FROM store_shops WHERE store_id = $1"
 BUCKET: Final = """
 CASE WHEN $4::text IN ('day', 'week', 'month')
@@ -117,22 +118,30 @@ ORDER BY 1, 2 LIMIT {MOST_ROWS}
 What the time asked for begins and ends within is read from rows.
 """
 REFUNDED: Final = """
-SELECT is_cancelled, reason, currency, count(*) AS refunds, sum(amount_minor)::bigint AS amount_minor
+SELECT is_cancelled, reason, currency, sum(refunds)::bigint AS refunds, sum(amount_minor)::bigint AS amount_minor
 FROM ({refunds}) AS told
-GROUP BY 1, 2, 3 ORDER BY currency, sum(amount_minor) DESC, 1, 2 LIMIT {most}
+GROUP BY 1, 2, 3 HAVING sum(refunds) <> 0
+ORDER BY currency, sum(amount_minor) DESC, 1, 2 LIMIT {most}
 """
 REFUNDED_OF_SUMS: Final = REFUNDED.format(
     refunds="""
-    SELECT is_cancelled, reason, currency, amount_minor FROM commerce_counted_refunds
-    WHERE store_id = $1 AND at >= $2 AND at < $3
+    SELECT is_cancelled, reason, currency, refunds, amount_minor FROM commerce_refund_reasons
+    WHERE store_id = $1 AND day >= ($4::timestamptz AT TIME ZONE 'UTC')::date AND day < ($5::timestamptz AT TIME ZONE 'UTC')::date
+    UNION ALL
+    SELECT is_cancelled, reason, currency, 1, amount_minor FROM commerce_counted_refunds
+    WHERE store_id = $1 AND at >= $2 AND at < $4
+    UNION ALL
+    SELECT is_cancelled, reason, currency, 1, amount_minor FROM commerce_counted_refunds
+    WHERE store_id = $1 AND at >= $5 AND at < $3
     """,
     most=MOST_ROWS,
 )
+"""Whole days, between `$4` and `$5`, are kept; those that the time asked for begins and ends within are read."""
 REFUNDED_OF_ROWS: Final = REFUNDED.format(
     refunds="""
     SELECT o.cancelled_at IS NOT NULL AS is_cancelled, coalesce(
             CASE WHEN o.cancelled_at IS NULL THEN r.reason ELSE o.cancel_reason END, 'unknown'
-        ) AS reason, r.currency, coalesce(r.amount_minor, 0) AS amount_minor
+        ) AS reason, r.currency, 1 AS refunds, coalesce(r.amount_minor, 0) AS amount_minor
     FROM commerce_refunds r JOIN commerce_orders o USING (store_id, order_id)
     WHERE r.store_id = $1 AND r.processed_at >= $2 AND r.processed_at < $3
       AND r.currency IS NOT NULL AND o.deleted_at IS NULL AND NOT o.test
@@ -198,17 +207,16 @@ async def report(
     A cancelled order counts in neither.
     """
     if await sums.is_whole(database, shop):
-        first, last = _quarter(start, up=True), _quarter(end, up=False)
-        if first > last:
-            first = last = start
+        first, last = _whole(start, end, QUARTER)
         return await database.fetch(FROM_SUMS, shop, start, end, group_by, zone, first, last)
     return await database.fetch(REPORT, shop, start, end, group_by, zone)
 
 
 async def refunds(database: Reader, shop: ShopKey, start: datetime, end: datetime) -> list[Row]:
     """Add up what was given back in [start, end) by why, the most first, for each currency apart."""
-    whole = await sums.is_whole(database, shop)
-    return await database.fetch(REFUNDED_OF_SUMS if whole else REFUNDED_OF_ROWS, shop, start, end)
+    if await sums.is_whole(database, shop):
+        return await database.fetch(REFUNDED_OF_SUMS, shop, start, end, *_whole(start, end, DAY))
+    return await database.fetch(REFUNDED_OF_ROWS, shop, start, end)
 
 
 async def attributed(
@@ -220,6 +228,7 @@ async def attributed(
     return await database.fetch(sql, shop, start, end, campaigns, limit)
 
 
-def _quarter(at: datetime, *, up: bool) -> datetime:
-    over = (at - EPOCH) % QUARTER
-    return at + (QUARTER - over if up and over else -over)
+def _whole(start: datetime, end: datetime, unit: timedelta) -> tuple[datetime, datetime]:
+    """Tell between which moments only whole units lie; where there is none, nothing lies between them."""
+    first, last = start + (EPOCH - start) % unit, end - (end - EPOCH) % unit
+    return (first, last) if first <= last else (start, start)

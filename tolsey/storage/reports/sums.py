@@ -1,4 +1,4 @@
-"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061, 0063, 0064 and 0065): building and checking them.
+"""SQL for the sums of stores that triggers keep (migrations 0033, 0035, 0050, 0056, 0061, 0063, 0064, 0065 and 0101): building and checking them.
 
 Who builds a store's sums and who writes its rows wait for each other. Two writers of one store do not: an
 order's refunds, and a product's levels, are counted right because its actor alone writes them, and the commit
@@ -166,6 +166,32 @@ REFUNDS: Final = SumRange(
         + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
     """,  # noqa: S608 - put together from constants
 )
+REASONS: Final = SumRange(
+    first=SOLD.first,
+    last=SOLD.last,
+    following="""
+    SELECT ((at AT TIME ZONE 'UTC')::date + 1)::text AS until FROM commerce_counted_refunds
+    WHERE store_id = $1 AND at >= $2::text::date::timestamp AT TIME ZONE 'UTC'
+    ORDER BY at OFFSET $3 LIMIT 1
+    """,
+    check=f"""
+    WITH counted AS (
+        SELECT (at AT TIME ZONE 'UTC')::date, is_cancelled, reason, currency, count(*),
+            sum(amount_minor)::bigint
+        FROM commerce_counted_refunds
+        WHERE store_id = $1 AND at >= $2::text::date::timestamp AT TIME ZONE 'UTC'
+          AND at < $3::text::date::timestamp AT TIME ZONE 'UTC'
+        GROUP BY 1, 2, 3, 4
+    ), kept AS (
+        SELECT day, is_cancelled, reason, currency, refunds, amount_minor
+        FROM commerce_refund_reasons
+        WHERE store_id = $1 AND day >= $2::text::date AND day < $3::text::date
+          AND (refunds, amount_minor) <> (0, 0)
+    )
+    SELECT (SELECT count(*) FROM (TABLE counted EXCEPT TABLE kept) a)
+        + (SELECT count(*) FROM (TABLE kept EXCEPT TABLE counted) a) AS wrong {UNLESS_BUILT}
+    """,  # noqa: S608 - put together from constants
+)
 BUYERS: Final = SumRange(
     first=PSEUDONYMS,
     last=BEHIND_PSEUDONYMS,
@@ -310,7 +336,7 @@ PRODUCTS: Final = SumRange(
 ORDERS: Final = Kept(
     name="orders",
     unbuilt="SELECT store_id FROM commerce_sums ORDER BY store_id",
-    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, BUYERS, COHORTS, TOUCHES, ATTRIBUTION),
+    parts=(SALES, SOLD, SOLD_OF_MONTHS, REFUNDS, REASONS, BUYERS, COHORTS, TOUCHES, ATTRIBUTION),
     forget="SELECT forget_sums($1)",
     build="SELECT build_sums($1, $2) AS counted",
 )
@@ -355,7 +381,7 @@ NEXT: Final = "SELECT least({}) AS id".format(
             *("commerce_orders", "commerce_products", "attribution_touches"),
             *("commerce_sales", "commerce_product_sales", "commerce_cohorts"),
             *("commerce_attribution", "commerce_counted_touches", "commerce_counted_refunds"),
-            *("commerce_buyers", "commerce_spending"),
+            *("commerce_refund_reasons", "commerce_buyers", "commerce_spending"),
             *("commerce_stock", "commerce_product_counts"),
         )
     )

@@ -57,6 +57,19 @@ ATTRIBUTION: Final = bare(
     belongs=OF_SHOP,
     unexported=COUNTED,
 )
+REFUND_REASONS: Final = bare(
+    "commerce_refund_reasons",
+    {
+        "store_id": str,
+        "day": date,
+        "is_cancelled": bool,
+        **dict.fromkeys(("reason", "currency"), str),
+        **dict.fromkeys(("refunds", "amount_minor"), int),
+    },
+    key=("store_id", "day", "is_cancelled", "reason", "currency"),
+    belongs=OF_SHOP,
+    unexported=COUNTED,
+)
 COUNTED_TOUCHES: Final = bare(
     "commerce_counted_touches",
     {
