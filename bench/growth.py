@@ -246,6 +246,7 @@ async def _deliveries(growing: Growing, seconds: float) -> list[float]:
     most = int(seconds * 600)
     waiting = deque(orders.requests("/api/webhooks/commerce/events", growing.delivered, most))
     growing.delivered += most
+    growing.remember()
     sent = await load.send(waiting, growing.port, seconds, SENDERS, b'"accepted"')
     if sent.first_refusal or sent.broken:
         raise RuntimeError(f"a delivery was refused: {sent.first_refusal or 'broken'}")

@@ -30,6 +30,8 @@ NOT_ASKED: Final = {
     "/oauth/authorize": "it writes: each begins a grant",
     "/api/files/{file_id}/content": "it sends a file from an address that works for a minute",
     "/mail/unsubscribe/{token}": "its address is sealed, and it reads no row",
+    "/status/confirm/{token}": "its address is sealed, and it reads no row",
+    "/stores/{store_id}/launch/events": "it stays open for half a minute, whatever there is",
     "/billing/change": "a plan by contract, as these tenants have, is not changed there",
     "/selling/{listing_id}/remove/{source}": "a form, made of nothing but its address",
 }
