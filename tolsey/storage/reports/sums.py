@@ -374,16 +374,27 @@ async def build(database: Database, kept: Kept, store_id: str, most: int) -> int
     return int(row["counted"])
 
 
+SUMMED: Final = (
+    "commerce_orders",
+    "commerce_products",
+    "attribution_touches",
+    "commerce_sales",
+    "commerce_product_sales",
+    "commerce_cohorts",
+    "commerce_attribution",
+    "commerce_counted_touches",
+    "commerce_counted_refunds",
+    "commerce_refund_reasons",
+    "commerce_buyers",
+    "commerce_spending",
+    "commerce_stock",
+    "commerce_product_counts",
+)
+"""What sums are made of, and the sums."""
 NEXT: Final = "SELECT least({}) AS id".format(
     ", ".join(
         f"(SELECT min(store_id) FROM {table} WHERE store_id > {{after}})"  # noqa: S608 - names of our own tables
-        for table in (
-            *("commerce_orders", "commerce_products", "attribution_touches"),
-            *("commerce_sales", "commerce_product_sales", "commerce_cohorts"),
-            *("commerce_attribution", "commerce_counted_touches", "commerce_counted_refunds"),
-            *("commerce_refund_reasons", "commerce_buyers", "commerce_spending"),
-            *("commerce_stock", "commerce_product_counts"),
-        )
+        for table in SUMMED
     )
 )
 KNOWN: Final = f"""
