@@ -770,7 +770,7 @@ async def test_a_report_of_a_year_reads_hours_and_not_orders(
         *(NOW, days),
     )
     await database.execute("ANALYZE commerce_orders, commerce_sales")
-    ends = (sales._quarter(NOW - year, up=True), sales._quarter(NOW, up=False))
+    ends = sales._whole(NOW - year, NOW, sales.QUARTER)
     plan = await database.fetch(
         "EXPLAIN (ANALYZE, FORMAT JSON) " + sales.FROM_SUMS,
         SHOP,
