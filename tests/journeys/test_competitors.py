@@ -1,6 +1,7 @@
 """A store names whom it competes with, and programs read what is known of them by a key."""
 
 import asyncio
+import csv
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -237,6 +238,7 @@ async def test_the_pages_of_competitors_show_figures_with_their_intervals_and_wh
     clock: Clock,
 ) -> None:
     await on_plan(live, "max_20x")
+    shop.products[2]["title"] = '=HYPERLINK("http://evil.example","A, kettle")'
     path, web = f"/stores/{seller.store_id}/competitors", seller.browser
     assert "None yet" in (await web.get(path)).text
     wrong = await web.post(path, data={"domain": "127.0.0.1"})
@@ -259,6 +261,8 @@ async def test_the_pages_of_competitors_show_figures_with_their_intervals_and_wh
     table = (await web.get(f"{api}.csv", params={"of": "products"})).text.splitlines()
     assert table[0].startswith("product_id,title,handle")
     assert len(table) == 4
+    (of_formula,) = [row for row in csv.reader(table) if row[0] == "3"]
+    assert of_formula[1] == """'=HYPERLINK("http://evil.example","A, kettle")"""
     (moved,) = (await web.get(f"{api}.json")).json()["items"]
     assert (moved["kind"], moved["before"], moved["after"]) == ("quantity", "100", "90")
     assert len((await web.get(f"{api}.json", params={"of": "snapshots"})).json()["items"]) == 2

@@ -22,7 +22,8 @@ from tolsey.storage.intelligence import reading
 
 PAGE: Final = 500
 KEPT: Final = timedelta(days=400)
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""With what a cell begins that a spreadsheet may run; the last four are full-width forms (OWASP: CSV injection)."""
 
 routes = Blueprint(
     "competitor_downloads", __name__, url_prefix="/api/stores/<store_id>/competitors/<domain>"
@@ -127,10 +128,10 @@ async def _as_csv(rows: AsyncIterator[Row]) -> AsyncIterator[bytes]:
         if is_first:
             writer.writerow(row.keys())
             is_first = False
-        writer.writerow([_cell(value) for value in row.values()])
+        writer.writerow([harmless(value) for value in row.values()])
         yield line.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
-    """Keep a spreadsheet from running what a shop wrote (OWASP: CSV injection)."""
+def harmless(value: Any) -> Any:
+    """Keep a spreadsheet from running what a shop wrote; its numbers stay numbers."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
