@@ -530,6 +530,9 @@ def verify_bundle(*, file: BinaryIO, roots: BinaryIO | None) -> None:
 @click.option(
     "--launch", is_flag=True, help="Launch a store from an empty shop; a key does what people do."
 )
+@click.option(
+    "--competitors", is_flag=True, help="Watch the storefronts that a store competes with."
+)
 def sandbox(
     *,
     port: int,
@@ -540,6 +543,7 @@ def sandbox(
     data_dir: Path,
     once: bool,
     launch: bool,
+    competitors: bool,
 ) -> None:
     """Start local stand-ins of the platforms and a demo organization, and show the main job."""
     try:
@@ -549,7 +553,10 @@ def sandbox(
         raise click.ClickException("Install it first: pip install 'tolsey[sandbox]'.") from error
 
     ports = Ports(port, platform_port, payments_port, model_port)
-    sys.exit(_run(Demo(ports, orders, data_dir.resolve(), once=once, launch=launch).run))
+    shown = Demo(
+        ports, orders, data_dir.resolve(), once=once, launch=launch, competitors=competitors
+    )
+    sys.exit(_run(shown.run))
 
 
 @main.command()

@@ -199,3 +199,20 @@ def test_a_port_that_is_taken_ends_the_sandbox_in_plain_words(tmp_path: Path) ->
     assert process.returncode == 1
     assert f"another program listens on {taken}" in reported
     assert complained == ""
+
+
+def test_the_sandbox_watches_competitors_for_a_fortnight(tmp_path: Path) -> None:
+    with sandbox(tmp_path, "--once", "--competitors") as process:
+        reported, complained = process.communicate(timeout=600)
+
+    assert process.returncode == 0, reported + complained
+    for said in (
+        r"kettles.example is active; its best seller sells [0-9.]+ a day, [0-9.]+ to [0-9.]+",
+        r"tinhob.example is active; its best seller sells",
+        r"copper.example is robots_denied: .*robots.txt does not allow it",
+        r"quern.example is password_protected: It opens with a password only",
+        r"weary.example is blocked: .*wants to be left alone",
+        r"competitors  http://127.0.0.1:\d+/stores/store_\w+/competitors",
+    ):
+        assert re.search(said, reported), said
+    assert complained == ""

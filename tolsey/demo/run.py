@@ -4,7 +4,7 @@ import secrets
 import shlex
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,14 @@ from tolsey.actors.store.launch.messages import ContinueLaunch
 from tolsey.actors.store.messages import store
 from tolsey.demo.browser import Browser, browsing
 from tolsey.demo.buyer import DemoBuyer
+from tolsey.demo.competing import DemoCompetitors, fortnight_ago, providers_of_theirs
 from tolsey.demo.launching import DemoLaunch, empty_shop, own_site
 from tolsey.demo.orders import deliver
 from tolsey.demo.question import ask
 from tolsey.demo.seller import Seller
 from tolsey.demo.standins import Ports, StandIns, standing_in
 from tolsey.demo.telling import Teller, Unexpected
+from tolsey.sandbox.clock import Clock
 from tolsey.sandbox.storefronts import Storefronts
 from tolsey.server import serve_app
 from tolsey.service import Running, running
@@ -60,7 +62,10 @@ class Demo:
     once: bool = False
     launch: bool = False
     """Launch a store from an empty shop in the place of selling one."""
+    competitors: bool = False
+    """Watch the storefronts that a store competes with in the place of selling it."""
     teller: Teller = field(default_factory=Teller)
+    clock: Clock = field(default_factory=fortnight_ago)
     cron_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     async def run(self) -> int:
@@ -74,12 +79,15 @@ class Demo:
         async with (
             standing_in(self.ports, self.orders) as others,
             own_site() as (sites, known),
-            running(self._settings(others, known if self.launch else {})) as service,
+            providers_of_theirs() as keys,
+            self._begun(others, known, keys) as service,
             self.served(service),
         ):
             try:
                 if self.launch:
                     await self._launched(service, others, sites)
+                elif self.competitors:
+                    await self._watched(service, others, sites)
                 else:
                     await self._journey(service, others)
             except Unexpected as ended:
@@ -88,6 +96,14 @@ class Demo:
             if not self.once:
                 await self._serve_on(others)
         return 0
+
+    def _begun(
+        self, others: StandIns, known: Mapping[str, Any], keys: Mapping[str, Any]
+    ) -> AbstractAsyncContextManager[Running]:
+        """Start the service; where competitors are watched its time begins a fortnight ago."""
+        if not self.competitors:
+            return running(self._settings(others, known if self.launch else {}))
+        return running(self._settings(others, {**known, **keys}), clock=self.clock.now)
 
     def _settings(self, others: StandIns, more: Mapping[str, Any]) -> settings.Settings:
         return settings.read(
@@ -148,6 +164,22 @@ class Demo:
             await demo.run()
             self.teller.named("seller", f"{seller.email}  password {seller.password}")
             self.teller.named("launch", f"{self.ports.base}/api/wizard/store/{seller.store_id}")
+
+    async def _watched(self, service: Running, others: StandIns, sites: Storefronts) -> None:
+        """Show competitors, with a fortnight of snapshots."""
+        self.teller.chapter("tolsey sandbox --competitors")
+        async with browsing(self.ports.base) as mine, browsing(self.ports.base) as theirs:
+            seller, operator = Seller(mine), Operator(theirs)
+            shop, step = others.trade.shop, self.teller.step
+            await step("An account signs up", seller.sign_up)
+            await step("The store connects to its shop", lambda: seller.connect(shop))
+            await operator.sign_in(service)
+            demo = DemoCompetitors(seller, operator.browser, sites, self.clock, self.teller)
+            await demo.run()
+            self.teller.named("seller", f"{seller.email}  password {seller.password}")
+            self.teller.named("operator", f"{operator.email}  password {operator.password}")
+            self.teller.named("sign in", f"{self.ports.base}/login")
+            self.teller.named("competitors", f"{self.ports.base}{demo.path}")
 
     async def _tick(self, service: Running, store_id: str) -> None:
         """Have the launch go on as a tick does, which tells each store within ten minutes."""
