@@ -118,6 +118,11 @@ async def template(servers: Servers) -> AsyncIterator[str]:
     name = f"tolsey_template_{os.getpid()}"
     administrator = await asyncpg.connect(servers.database_url)
     try:
+        if (
+            servers.embedded
+        ):  # nothing that runs by itself takes time of the tests, or changes a plan between two
+            await administrator.execute("ALTER SYSTEM SET autovacuum = off")
+            await administrator.execute("SELECT pg_reload_conf()")
         await administrator.execute(f"DROP DATABASE IF EXISTS {name}")
         await administrator.execute(f"CREATE DATABASE {name}")
         await migrate(servers.database_named(name))

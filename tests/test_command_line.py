@@ -3,15 +3,19 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests import commands
+from tests.conftest import memory
 from tests.databases import Servers
 from tests.http.people import settings_of
 from tolsey.storage.database import Database
@@ -38,10 +42,12 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell() -> Iterator[Shell]:
     # pytest's own folders are closed to the user that the servers run as
-    tmp_path.chmod(0o755)
-    return Shell(tmp_path)
+    folder = Path(tempfile.mkdtemp(prefix="tolsey-shell-", dir=memory()))
+    folder.chmod(0o755)
+    yield Shell(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

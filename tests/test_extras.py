@@ -84,11 +84,11 @@ async def test_the_service_needs_no_more_than_its_own_lock(
     server_only: dict[str, str], servers: Servers, database_url: str
 ) -> None:
     address = {"DATABASE_URL": database_url, "REDIS_URL": servers.redis_url}
-    loaded = python(
-        server_only, "-c", "import tolsey.service, tolsey.serving.on_uvicorn", **address
+    loaded = (
+        "import tolsey.service, tolsey.serving.on_uvicorn, tolsey.__main__ as typed; typed.main()"
     )
-    assert (loaded.returncode, loaded.stderr) == (0, "")
-    looked = python(server_only, "-m", "tolsey", "doctor", **address)
+    looked = python(server_only, "-c", loaded, "doctor", **address)
+    assert "Traceback" not in looked.stderr
     assert re.search(r"^reached +DATABASE_URL ", looked.stdout, re.MULTILINE), looked.stderr
 
 

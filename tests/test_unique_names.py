@@ -5,10 +5,6 @@ from pathlib import Path
 from tests.unique_names import shared
 
 
-def test_no_two_public_classes_share_a_name() -> None:
-    assert shared() == {}
-
-
 def test_a_second_class_of_a_name_is_found_in_whatever_folder_it_is(tmp_path: Path) -> None:
     for folder in ("runtime", "storage/money"):
         (tmp_path / "tolsey" / folder).mkdir(parents=True)
