@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -113,6 +114,22 @@ async def waiting(database: Database) -> AsyncIterator[list[WaitingLaunch]]:
             return
         yield [WaitingLaunch(**dict(row)) for row in rows]
         after = rows[-1]["store_id"]
+
+
+async def deliveries(
+    database: Database, store_id: str, *, topics: Sequence[str], since: datetime
+) -> dict[str, int]:
+    """Count what a shop told of since then, by topic."""
+    rows = await database.fetch(
+        """
+        SELECT topic, count(*)::int AS deliveries FROM commerce_webhook_events
+        WHERE store_id = $1 AND topic = ANY($2::text[]) AND created_at >= $3 GROUP BY topic
+        """,
+        store_id,
+        list(topics),
+        since,
+    )
+    return {row["topic"]: row["deliveries"] for row in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

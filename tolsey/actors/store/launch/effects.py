@@ -24,6 +24,7 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import PaymentRequired, Refusal
+from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.asking import EditRequest, ShopEditor
 from tolsey.actors.store.editing.messages import BeginOperation
@@ -32,6 +33,7 @@ from tolsey.actors.store.effects import shops
 from tolsey.actors.store.launch import probing
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import (
+    CountDeliveries,
     Finished,
     LaunchWork,
     LookAt,
@@ -224,6 +226,10 @@ class LaunchCalls:
             return await self._looked_at(store_id, question.edits)
         if isinstance(question, ReadPages):
             return await self._storefronts.owned(question.host, question.paths)
+        if isinstance(question, CountDeliveries):
+            return await launches.deliveries(
+                self._database, store_id, topics=list(TOPICS), since=question.since
+            )
 
         async def of(shop: Shop) -> Any:
             match question:

@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from tolsey.actors.store.launch.executors import checks
 from tolsey.actors.store.launch.executors.growth import CONSENTING
 from tolsey.actors.store.launch.executors.theme import READ_SETTINGS, SETTINGS
 from tolsey.actors.store.launch.executors.work import (
+    CountDeliveries,
     Finished,
     LaunchWork,
     Question,
@@ -53,6 +55,7 @@ query Zones {
 MOST_PAGES: Final = 5
 """So many pages of products are checked, of fifty each."""
 MOST_ORDERS: Final = 50
+LATELY: Final = timedelta(hours=1)
 BLOCKS: Final = {
     "policies": "read_legal_policies",
     "products": "read_products",
@@ -216,6 +219,8 @@ def verify(work: LaunchWork) -> Taken:
         wrong.append("the storefront asks for a password")
     if not state["webhookSubscriptionsCount"]["count"]:
         wrong.append("the shop tells nobody of its orders")
+    # A quiet shop tells of nothing: that it did is reported, and nothing else follows from it.
+    told = yield CountDeliveries(work.began_at - LATELY)
     if wrong:
         detail = f"The open store is not yet as it should be: {'; '.join(wrong)}."
         return MilestoneStop(kind="retryable", reason="not_live", detail=detail)
@@ -223,6 +228,7 @@ def verify(work: LaunchWork) -> Taken:
         "host": domain["host"],
         "pages": {path: status for path, (status, _) in pages.items()},
         "subscriptions": state["webhookSubscriptionsCount"]["count"],
+        "deliveriesOfTheLastHour": told,
     }
     return Finished(result=result, facts={"launch.live_at": work.began_at.isoformat()})
 

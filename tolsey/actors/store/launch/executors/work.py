@@ -128,7 +128,14 @@ class ReadPages:
     paths: tuple[str, ...]
 
 
-Question: TypeAlias = ReadShop | LookAt | LookAtAll | ReadPages | PutUp
+@dataclass(frozen=True, slots=True)
+class CountDeliveries:
+    """Asks what the shop told us of since then; it is answered with the number of deliveries by topic."""
+
+    since: datetime
+
+
+Question: TypeAlias = ReadShop | LookAt | LookAtAll | ReadPages | CountDeliveries | PutUp
 StepOutcome: TypeAlias = WriteShop | Finished | MilestoneStop
 Taken: TypeAlias = Generator[Question, Any, StepOutcome]
 Executor: TypeAlias = Callable[[LaunchWork], Taken]
