@@ -170,14 +170,20 @@ class StorefrontCalls:
         return StorefrontForgotten(rows=await registry.forget(self._database, call.domain))
 
 
-async def shop_sales(database: Database, domain: str, now: datetime) -> sales.ShopSales:
-    """Tell what a shop of the registry sells, from its last sixty days."""
+async def shop_sales(
+    database: Database, domain: str, now: datetime, *, most: int = history.MOST_CHANGES
+) -> sales.ShopSales:
+    """Tell what a shop of the registry sells, from its last sixty days, or fewer where too much changed in them."""
     since = now - timedelta(days=history.LONGEST_DAYS)
     times = await history.snapshot_times(database, domain, since)
     if len(times) < 2:  # noqa: PLR2004 - an interval has two ends
         return sales.of_shop((), times, ())
     products = [tracked(row) for row in await history.stocked(database, domain)]
-    changed = await history.stock_changes(database, domain, since)
+    changed = await history.stock_changes(database, domain, since, most=most)
+    # Products of which not all changes are read would look as if they sold less: half the time is told whole.
+    while len(changed) == most and len(times) > 2:  # noqa: PLR2004 - as above
+        times = times[len(times) // 2 :]
+        changed = await history.stock_changes(database, domain, times[0], most=most)
     # A large shop takes a second to tell, in which others are answered.
     return await anyio.to_thread.run_sync(
         lambda: sales.of_shop(products, times, map(stock_move, changed))

@@ -22,9 +22,14 @@ async def snapshot_times(database: Reader, domain: str, since: datetime) -> list
 
 
 async def stock_changes(
-    database: Reader, domain: str, since: datetime, products: Sequence[int] | None = None
+    database: Reader,
+    domain: str,
+    since: datetime,
+    products: Sequence[int] | None = None,
+    *,
+    most: int = MOST_CHANGES,
 ) -> list[Row]:
-    """Tell how the stock of a domain's products changed: by variant and moment, in their order.
+    """Tell how the stock of a domain's products changed: by variant and moment, in their order, no more than `most`.
 
     `before` and `after` are numbers where the shop shows its stock, else whether it could be bought.
     """
@@ -38,7 +43,7 @@ async def stock_changes(
         domain,
         since,
         products,
-        MOST_CHANGES,
+        most,
     )
 
 
