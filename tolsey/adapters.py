@@ -8,6 +8,7 @@ from typing import cast
 
 from tolsey.actors.ports import DatasetReader, MailServer, ScanQueue, Unset, Vectors
 from tolsey.http.clients.certificates import trusted_certificates
+from tolsey.http.clients.closing import EnvelopeProvider, EscrowProvider
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.counted import CountedClient
 from tolsey.http.clients.embeddings import EmbeddingModel
@@ -45,6 +46,10 @@ class Adapters:
     scan_queue: ScanQueue
     dataset: DatasetReader | None
     """None where none is set."""
+    envelopes: EnvelopeProvider | None
+    """The same."""
+    escrow: EscrowProvider | None
+    """The same."""
 
 
 async def adapters(
@@ -76,6 +81,8 @@ async def adapters(
         mail=_mail(settings),
         scan_queue=scan_queue,
         dataset=_dataset(stack, settings),
+        envelopes=_envelopes(stack, settings),
+        escrow=_escrow(stack, settings),
         storefronts=WebScanner(
             agent=f"{AGENT}/1.0 (+{settings.base_url}/docs/rules/intelligence)",
             providers=_providers(stack, settings, clock),
@@ -108,6 +115,23 @@ def _dataset(stack: AsyncExitStack, settings: Settings) -> DatasetReader | None:
     read = ExternalDataset(settings.dataset_url, settings.dataset_id, settings.dataset_token)
     stack.push_async_callback(read.close)
     return read
+
+
+def _envelopes(stack: AsyncExitStack, settings: Settings) -> EnvelopeProvider | None:
+    if settings.esign_api_url is None or settings.esign_api_key is None:
+        return None
+    asked = EnvelopeProvider(settings.esign_api_url, settings.esign_api_key)
+    stack.push_async_callback(asked.close)
+    return asked
+
+
+def _escrow(stack: AsyncExitStack, settings: Settings) -> EscrowProvider | None:
+    login, key = settings.escrow_api_login, settings.escrow_api_key
+    if settings.escrow_api_url is None or login is None or key is None:
+        return None
+    asked = EscrowProvider(settings.escrow_api_url, login, key)
+    stack.push_async_callback(asked.close)
+    return asked
 
 
 def _mail(settings: Settings) -> MailServer | None:

@@ -38,6 +38,7 @@ from tolsey.http.assistant.tools import tools_of
 from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
+from tolsey.http.deals.asking import DealProviders
 from tolsey.http.deals.evidence.rooting import EsignRoots
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
@@ -319,6 +320,15 @@ class Parts:
             self._outside.storefronts, self.database, self.clock, self._heal
         )
         sealing = DocumentSealing(self.database, self.vault, self._settings.base_url, self.clock)
+        providers = DealProviders(
+            self._ask,
+            self.database,
+            self.vault,
+            self.clock,
+            envelopes=self._outside.envelopes,
+            escrow=self._outside.escrow,
+            pays_sellers=self._settings.payments_secret_key is not None,
+        )
         written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
         throttle = Throttle(partial(retention.commit, self.database))
         upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
@@ -370,6 +380,7 @@ class Parts:
             **(self.embedder.handlers() if self.embedder else {}),
             **written.handlers(),
             **sealing.handlers(),
+            **providers.handlers(),
             **storefronts.handlers(),
         }
 

@@ -313,6 +313,18 @@ class Settings(BaseSettings):
     """What signs the code host's events (`X-Hub-Signature-256`)."""
     messaging_webhook_secret: Secret | None = None
     """What signs the messaging service's events (`X-Slack-Signature`)."""
+    esign_webhook_secret: Secret | None = None
+    """What signs the e-signature provider's events (Standard Webhooks); with the two below unset, its events answer 503."""
+    esign_api_url: WebAddress | None = None
+    """Where its envelopes are fetched again before an event counts."""
+    esign_api_key: Secret | None = None
+    """What opens that."""
+    escrow_api_url: WebAddress | None = None
+    """Where the escrow provider's transactions are fetched, since its events are not signed; with the two below unset, they answer 503."""
+    escrow_api_login: str | None = None
+    """The login that its API takes."""
+    escrow_api_key: Secret | None = None
+    """And the key."""
     objects_url: Annotated[str, _scheme("s3"), AfterValidator(_bucket_address)] | None = None
     """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
     storefront_url: WebAddress | None = None

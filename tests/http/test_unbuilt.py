@@ -16,7 +16,7 @@ from tolsey.service import running
     ("method", "path"),
     [
         ("GET", "/api/admin/disputes"),
-        ("POST", "/api/webhooks/esign"),
+        ("POST", "/api/admin/payouts"),
     ],
 )
 async def test_what_the_contract_names_and_nobody_built_says_so(

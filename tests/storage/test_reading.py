@@ -660,6 +660,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "runtime.slots.versions": [lambda db: slots.versions(db, "store", [STORE, "sto_2"])],
     "runtime.workflows.load": [lambda db: workflows.load(db, ["org_1"])],
     "selling.deals.deal_of_offer": [lambda db: deals.deal_of_offer(db, "offer_000001")],
+    "selling.deals.of_escrow": [lambda db: deals.of_escrow(db, "3300001")],
     "selling.deals.deal_of_signature": [lambda db: deals.deal_of_signature(db, "sig_1")],
     "selling.deals.file_of": [lambda db: deals.file_of(db, "deal_000001", "file_000001")],
     "selling.deals.files_of": [lambda db: deals.files_of(db, "deal_000001", None, PAGE)],

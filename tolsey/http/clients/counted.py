@@ -20,6 +20,8 @@ Peer: TypeAlias = Literal[
     "queue",
     "dataset",
     "providers",
+    "esign",
+    "escrow",
     "assets",
 ]
 

@@ -283,6 +283,23 @@ PATHS: Final[Mapping[str, Described]] = {
         variable="CODE_HOST_WEBHOOK_SECRET",
     ),
     "/api/webhooks/messaging": MESSAGING,
+    "/api/webhooks/esign": _provided(
+        "Take an event of the e-signature provider.",
+        "base64 of the HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks), signed within 300 seconds of now. The envelope is fetched again before it counts.",
+        "Webhook-Id",
+        "Webhook-Timestamp",
+        "Webhook-Signature",
+        variable="ESIGN_WEBHOOK_SECRET",
+    ),
+    "/api/webhooks/escrow": {
+        "post": _receiver(
+            "Take an event of the escrow provider.",
+            "It is not signed: the transaction that it names is fetched again before it counts.",
+            "A repeat answers `duplicate`; an event without a name answers 422. One of a transaction that no deal names is answered, and not kept.",
+            headers=[],
+            states=["accepted", "duplicate"],
+        )
+    },
     "/api/mcp/v1/{storeId}": _for_agents("the form that agents are told"),
     "/api/mcp/{storeId}": _for_agents("the form from before it, served for ever"),
     "/openapi.json": {

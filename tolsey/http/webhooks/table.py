@@ -12,7 +12,7 @@ from tolsey.http.webhooks.commerce import CommerceEvents, Mailboxes
 from tolsey.http.webhooks.compliance import COMPLIANCE_PATHS, ComplianceRequests
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.http.webhooks.payments.receiver import PaymentEvents
-from tolsey.http.webhooks.providers.kinds import CODE_HOST, MAIL, MESSAGING
+from tolsey.http.webhooks.providers.kinds import KINDS
 from tolsey.http.webhooks.providers.receiver import ProviderEvents
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
@@ -44,13 +44,15 @@ def receivers(
     }
     provided = {
         kind.path: ProviderEvents(
-            kind, database, vault, clock, secret=secret, form=settings.wire_form
+            kind,
+            database,
+            vault,
+            clock,
+            secret=getattr(settings, kind.setting.lower()),
+            missing=next((one for one in kind.needs if not getattr(settings, one.lower())), None),
+            form=settings.wire_form,
         )
-        for kind, secret in (
-            (MAIL, settings.mail_webhook_secret),
-            (CODE_HOST, settings.code_host_webhook_secret),
-            (MESSAGING, settings.messaging_webhook_secret),
-        )
+        for kind in KINDS
     }
     return {
         **asked,

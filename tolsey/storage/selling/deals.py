@@ -137,6 +137,11 @@ async def is_store_selling(database: Reader, store_id: str) -> bool:
     return bool(row and row["selling"])
 
 
+async def of_escrow(database: Reader, escrow_id: str) -> list[DealThread]:
+    """List the threads whose seller named an escrow, of which there should be one."""
+    return await records(database, THREAD, "escrow_id = $1 ORDER BY id LIMIT 10", escrow_id)
+
+
 async def deal_of_signature(
     database: Reader, signature_id: str
 ) -> tuple[DealThread, LegalSignature] | None:

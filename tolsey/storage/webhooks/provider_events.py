@@ -23,9 +23,14 @@ def body_of(vault: Vault, event: ProviderEvent) -> str:
     return vault.open(event.sealed_body, **_place(event.provider, event.event_id))
 
 
-async def add(tx: Transaction, event: ProviderEvent) -> bool:
-    """Keep an event; False when it is there already."""
-    sql = f"{EVENTS.insert} ON CONFLICT (provider, event_id) DO NOTHING"
+async def add(tx: Transaction, event: ProviderEvent, *, again: bool = False) -> bool:
+    """Keep an event; False when it is there already, unless it failed and is to be looked at `again`."""
+    then = "NOTHING"
+    if again:
+        then = """UPDATE SET state = EXCLUDED.state, why = NULL, settled_at = NULL,
+            received_at = EXCLUDED.received_at, sealed_body = EXCLUDED.sealed_body
+            WHERE provider_events.state = 'failed'"""
+    sql = f"{EVENTS.insert} ON CONFLICT (provider, event_id) DO {then}"
     return str(await tx.execute(sql, *EVENTS.values_of(event))) == "INSERT 0 1"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import ClassVar, Final
 
-from tolsey.runtime.messages import Call, LaneName, Message
+from tolsey.runtime.messages import Call, LaneName, Message, Patience
 from tolsey.storage.records.selling.deals import (
     DealFile,
     DealOffer,
@@ -251,6 +251,53 @@ class SignatureDue(Message[None]):
     deal_id: str
     signature_id: str
     at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvelopeSigner:
+    """Who signed for a party at a provider, as the provider says it."""
+
+    side: str
+    name: str
+    email_sha256: str
+    signed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteEnvelope(Message[SignatureView]):
+    """The e-signature provider says of a document, asked again, that everybody has signed it."""
+
+    deal_id: str
+    signature_id: str
+    envelope_id: str
+    document_sha256: str
+    signers: tuple[EnvelopeSigner, ...]
+    at: datetime
+    may_sell: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowEscrow(Message[DealView]):
+    """The escrow provider says, asked again, how far a deal's transaction is."""
+
+    deal_id: str
+    escrow_id: str
+    amount: int
+    currency: str
+    is_funded: bool
+    is_released: bool
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskProvider(Call[None]):
+    """Fetch again what a kept event of a deal's provider says, and tell the listing if it is so."""
+
+    lane: ClassVar[LaneName] = "platform"
+    patience: ClassVar[Patience | None] = Patience(waits=(5.0, 60.0, 600.0), tries=4)
+
+    provider: str
+    event_id: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,15 @@ from typing import Any, ClassVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.listing.deals import negotiating, rooms, signing
+from tolsey.actors.listing.deals import negotiating, providers, rooms, signing
 from tolsey.actors.listing.deals.messages import (
     AddDealFile,
     AdvanceDeal,
     AnswerOffer,
+    CompleteEnvelope,
     DealDue,
     EndSignature,
+    FollowEscrow,
     MakeOffer,
     OfferDue,
     ReadDeals,
@@ -46,6 +48,8 @@ class Deals(KindPart[ListingState]):
         on(SignDocument, signing.sign),
         on(EndSignature, signing.end),
         on(SignatureDue, signing.due),
+        on(CompleteEnvelope, providers.envelope),
+        on(FollowEscrow, providers.escrow),
     )
 
     def __init__(self, database: Database) -> None:

@@ -45,7 +45,7 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     head = turn.head(message.deal_id)
     known = head.signature
     if known is not None and known.id == message.signature_id:
-        return _answered(turn, known)
+        return answered(turn, known)
     if known is not None and known.status in OPEN_SIGNATURES:
         raise Conflict(
             "A document of this deal waits for signatures already.",
@@ -116,7 +116,7 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
             due_at=kept.expires_at,
         )
     )
-    return _answered(turn, kept)
+    return answered(turn, kept)
 
 
 def _figures_of(message: RequestSignature) -> DealMetrics | None:
@@ -141,26 +141,26 @@ def _figures_of(message: RequestSignature) -> DealMetrics | None:
 def view(state: ListingState, message: ViewDocument) -> Answer:
     """Write down that a party saw the document, the first time that each does."""
     turn = DealTurn(state, message.at)
-    head, found = _found(turn, message.deal_id, message.signature_id)
+    head, found = last_document(turn, message.deal_id, message.signature_id)
     side = message.signer.side
     if found.status not in OPEN_SIGNATURES or side in signatures.signed_by(found).get("seen", []):
-        return _answered(turn, found)
+        return answered(turn, found)
     signers = signatures.signed_by(found)
     seen = {**signers, "seen": [*signers.get("seen", []), side]}
     found = replace(found, signers=orjson.dumps(seen).decode())
     data = _of_browser(message.signer)
     kept = turn.note(head, found, "view", by=message.signer.user_id, role=side, data=data)
-    return _answered(turn, kept)
+    return answered(turn, kept)
 
 
 def sign(state: ListingState, message: SignDocument) -> Answer:
     """Take a signature; the last one stamps the deal and moves it, or is not taken at all."""
     turn = DealTurn(state, message.at)
-    head, found = _found(turn, message.deal_id, message.signature_id)
+    head, found = last_document(turn, message.deal_id, message.signature_id)
     side = Side(message.signer.side)
     signers = signatures.signed_by(found)
     if side in signers:
-        return _answered(turn, found)
+        return answered(turn, found)
     if found.provider != PLATFORM:
         raise Conflict("This document is signed at its provider, not here.")
     if found.status not in OPEN_SIGNATURES or message.at >= found.expires_at:
@@ -209,18 +209,18 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
     event = "sign.last" if is_last else "sign"
     kept = turn.note(head, found, event, by=message.signer.user_id, role=side, data=data)
     if is_last:
-        _complete(turn, kept, message)
-    return _answered(turn, kept)
+        complete(turn, kept, by=message.signer.user_id, may_sell=message.may_sell)
+    return answered(turn, kept)
 
 
-def _complete(turn: DealTurn, signature: LegalSignature, message: SignDocument) -> None:
+def complete(turn: DealTurn, signature: LegalSignature, *, by: str, may_sell: bool) -> None:
     """Move the deal by its last signature: a guard that fails refuses the whole turn."""
     deal = turn.move(
-        message.deal_id,
+        signature.deal_id,
         signatures.SIGNED_BY_ALL[signature.document_type],
         actor=CLOCK,
-        by=message.signer.user_id,
-        may_sell=message.may_sell,
+        by=by,
+        may_sell=may_sell,
         facts={
             "signatureId": signature.id,
             "documentSha256": signature.document_sha256,
@@ -234,7 +234,7 @@ def _complete(turn: DealTurn, signature: LegalSignature, message: SignDocument) 
 def end(state: ListingState, message: EndSignature) -> Answer:
     """Decline a document, or take back that one asked for it."""
     turn = DealTurn(state, message.at)
-    head, found = _found(turn, message.deal_id, message.signature_id)
+    head, found = last_document(turn, message.deal_id, message.signature_id)
     if found.status not in OPEN_SIGNATURES:
         raise InvalidTransition("This document waits for nobody any more.", [])
     data = {"reason": message.reason}
@@ -246,7 +246,7 @@ def end(state: ListingState, message: EndSignature) -> Answer:
         by=message.by,
         facts={"signatureId": kept.id, "status": kept.status},
     )
-    return _answered(turn, kept)
+    return answered(turn, kept)
 
 
 def due(state: ListingState, message: SignatureDue) -> Decision[ListingState, None]:
@@ -268,7 +268,10 @@ def due(state: ListingState, message: SignatureDue) -> Decision[ListingState, No
     return Decision(turn.state, None, turn.records, turn.effects)
 
 
-def _found(turn: DealTurn, deal_id: str, signature_id: str) -> tuple[DealHead, LegalSignature]:
+def last_document(
+    turn: DealTurn, deal_id: str, signature_id: str
+) -> tuple[DealHead, LegalSignature]:
+    """Find a document that may still be signed. Raises what refuses one that may not."""
     head = turn.head(deal_id)
     if head.signature is None:
         raise NotFound("There is no such document.")
@@ -297,7 +300,8 @@ def _of_browser(signer: SignerFacts) -> dict[str, Any]:
     }
 
 
-def _answered(turn: DealTurn, signature: LegalSignature) -> Answer:
+def answered(turn: DealTurn, signature: LegalSignature) -> Answer:
+    """Answer with a signature and its deal as they are after the turn."""
     deal = view_of(turn.state, signature.deal_id, turn.at)
     reply = SignatureView(signature=signature, deal=deal)
     return Decision(turn.state, reply, turn.records, turn.effects)

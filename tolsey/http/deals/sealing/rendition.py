@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from tolsey.actors.listing.deals.signatures import CONSENT_VERSION, METHOD, signed_by
+from tolsey.actors.listing.deals.signing import PLATFORM
 from tolsey.storage.records.selling.deals import LegalSignature, Side
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def certificate(signature: LegalSignature) -> list[Block]:
         if side in signed:
             said = signed[side]
             how = f"{METHOD}, consent {CONSENT_VERSION}"
+            if signature.provider != PLATFORM:
+                how = f"signed at {signature.provider}"
             found += [
                 ("dt", f"Signed for the {side}"),
                 ("dd", f"{said['name']} ({said['userId']}), {said['signedAt']}, {how}"),

@@ -1,6 +1,7 @@
 """How each kind of provider proves what it sends, and what its events are called.
 
-A mail provider signs as Standard Webhooks says, a code host as GitHub does (Gitea and Forgejo do the same), a
+An e-signature provider signs as a mail provider does. An escrow provider signs nothing: what it says is fetched
+from it again before it counts, and a transaction that no deal names is not looked at. A mail provider signs as Standard Webhooks says, a code host as GitHub does (Gitea and Forgejo do the same), a
 messaging service as Slack does. What makes an event a repeat is always something that was signed.
 """
 
@@ -14,7 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tolsey.actors.bodies import Body, Unreadable, lenient
+from tolsey.actors.listing.deals.messages import AskProvider
+from tolsey.actors.mail import MarkAddresses
 from tolsey.http.webhooks.signatures import TIME, Forged, require_recent
+from tolsey.runtime.messages import Call
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -31,6 +35,8 @@ class ProviderNotice:
 
     event_id: str
     type: str
+    about: str = ""
+    """What of the provider's it is about, where anybody could post it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,11 @@ class ProviderKind:
     notice: Callable[[bytes, Headers, Body], ProviderNotice]
     challenge: Callable[[Body], dict[str, Any] | None] = lambda _: None
     acted_on: frozenset[str] = frozenset()
+    call: Callable[[str], Call[Any]] | None = None
+    """What does what an event of those types says, by the event's id."""
+    needs: tuple[str, ...] = ()
+    """The settings beside `setting` without which nothing of it can be done."""
+    is_signed: bool = True
 
     @property
     def path(self) -> str:
@@ -159,12 +170,34 @@ def _challenge(parsed: Body) -> dict[str, Any] | None:
     return {"challenge": asked[:1_000]}
 
 
+def _envelope_notice(body: bytes, headers: Headers, parsed: Body) -> ProviderNotice:
+    named = _mail_notice(body, headers, parsed)
+    _named(lenient(parsed.get("data")).get("envelopeId"), ID, "data.envelopeId")
+    return named
+
+
+def _unsigned(body: bytes, headers: Headers, secrets: Sequence[bytes], now: float) -> None:
+    """Prove nothing: the provider signs nothing, and is asked again."""
+    del body, headers, secrets, now
+
+
+def _escrow_notice(body: bytes, headers: Headers, parsed: Body) -> ProviderNotice:
+    """Name an event by its transaction and type: nothing else of it could be believed."""
+    del body, headers
+    told = parsed.get("transaction_id")
+    about = _named(str(told) if isinstance(told, int) else told, ID, "transaction_id")
+    kind = _named(parsed.get("event"), TYPE, "event")
+    event_id = _named(f"{about}:{kind}", ID, "transaction_id")
+    return ProviderNotice(event_id=event_id, type=kind, about=about)
+
+
 MAIL: Final = ProviderKind(
     name="mail",
     setting="MAIL_WEBHOOK_SECRET",
     prove=_prove_standard,
     notice=_mail_notice,
     acted_on=frozenset({"email.bounced", "email.complained"}),
+    call=lambda event_id: MarkAddresses(event_id=event_id),
 )
 CODE_HOST: Final = ProviderKind(
     name="code-host", setting="CODE_HOST_WEBHOOK_SECRET", prove=_prove_hub, notice=_code_notice
@@ -176,4 +209,23 @@ MESSAGING: Final = ProviderKind(
     notice=_message_notice,
     challenge=_challenge,
 )
-KINDS: Final = (MAIL, CODE_HOST, MESSAGING)
+ESIGN: Final = ProviderKind(
+    name="esign",
+    setting="ESIGN_WEBHOOK_SECRET",
+    needs=("ESIGN_API_URL", "ESIGN_API_KEY"),
+    prove=_prove_standard,
+    notice=_envelope_notice,
+    acted_on=frozenset({"envelope-completed"}),
+    call=lambda event_id: AskProvider(provider="esign", event_id=event_id),
+)
+ESCROW: Final = ProviderKind(
+    name="escrow",
+    setting="ESCROW_API_URL",
+    needs=("ESCROW_API_LOGIN", "ESCROW_API_KEY"),
+    is_signed=False,
+    prove=_unsigned,
+    notice=_escrow_notice,
+    acted_on=frozenset({"transaction.funded", "transaction.released"}),
+    call=lambda event_id: AskProvider(provider="escrow", event_id=event_id),
+)
+KINDS: Final = (MAIL, CODE_HOST, MESSAGING, ESIGN, ESCROW)

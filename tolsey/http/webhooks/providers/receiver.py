@@ -14,7 +14,6 @@ import structlog
 
 from tolsey.actors.bodies import Unreadable
 from tolsey.actors.job.messages import job
-from tolsey.actors.mail import MarkAddresses
 from tolsey.http.web.edge import Receive, Scope, Send
 from tolsey.http.webhooks.providers.kinds import ProviderKind
 from tolsey.http.webhooks.receiving import (
@@ -37,6 +36,7 @@ from tolsey.storage.errors import StorageError
 from tolsey.storage.records.provider_events import ProviderEvent, ProviderEventState
 from tolsey.storage.runtime import outbox
 from tolsey.storage.sealing.sealed import Vault
+from tolsey.storage.selling import deals
 from tolsey.storage.webhooks import provider_events
 
 log = structlog.get_logger()
@@ -57,12 +57,14 @@ class ProviderEvents:
         *,
         secret: str | None,
         form: WireForm,
+        missing: str | None = None,
     ) -> None:
         self._kind = kind
         self._database = database
         self._vault = vault
         self._clock = clock
         self._secrets = secrets_of(secret)
+        self._missing = missing
         self._form = form
         self._bodies = Bodies()
 
@@ -72,7 +74,8 @@ class ProviderEvents:
         await respond(self._answer(scope, receive), scope, send, failed=failed)
 
     async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
-        require_served(scope, self._kind.setting, is_set=bool(self._secrets))
+        variable = self._missing or self._kind.setting
+        require_served(scope, variable, is_set=self._missing is None and bool(self._secrets))
         body = await self._bodies.take(scope, receive)
         self._prove(scope, body)
         parsed = parsed_body(body)
@@ -102,6 +105,11 @@ class ProviderEvents:
         )
         try:
             async with asyncio.timeout(KEEP_SECONDS):
+                # Whoever may post what is not signed learns nothing, and has nothing kept, of what is not ours.
+                if not self._kind.is_signed and not await deals.of_escrow(
+                    self._database, notice.about
+                ):
+                    return ACCEPTED
                 return ACCEPTED if await self._keep(event) else DUPLICATE
         except (StorageError, TimeoutError) as error:
             log.warning("provider.storage_unavailable", provider=self._kind.name)
@@ -124,8 +132,13 @@ class ProviderEvents:
         """Write an event down with what follows from it; False when it is there already."""
         key = f"{event.provider}:{event.event_id}"
         async with self._database.transaction() as tx:
-            is_new = await provider_events.add(tx, event)
-            if is_new and event.state == ProviderEventState.WAITING:
-                call = Perform(MarkAddresses(event_id=event.event_id), key=key)
-                await outbox.put(tx, [row_of(call, job("mail"), key, form=self._form)])
+            # What anybody could have posted too early is looked at again when it comes again.
+            again = not self._kind.is_signed
+            is_new = await provider_events.add(tx, event, again=again)
+            if is_new and self._kind.call and event.state == ProviderEventState.WAITING:
+                if again:
+                    key = f"{key}:{event.received_at.isoformat()}"
+                call = Perform(self._kind.call(event.event_id), key=key)
+                to = job(self._kind.name)
+                await outbox.put(tx, [row_of(call, to, key, form=self._form)])
         return is_new

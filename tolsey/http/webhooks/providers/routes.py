@@ -24,14 +24,14 @@ tag_blueprint(routes, ["Operators"])
 class ProviderEventQuery(PageQuery):
     """Which events to list."""
 
-    provider: Literal["mail", "code-host", "messaging"] | None = None
+    provider: Literal["mail", "code-host", "messaging", "esign", "escrow"] | None = None
     state: ProviderEventState | None = None
 
 
 @routes.get("")
 @administrator
 async def list_provider_events(query_args: ProviderEventQuery) -> ListAnswer[ProviderEventAnswer]:
-    """List events of the mail provider, the code host and the messaging service, newest first; each is kept a week."""
+    """List events of providers, newest first; each is kept a week."""
     found = await provider_events.listed(
         service().reports.of(OPERATORS),
         query_args.limit + 1,
