@@ -114,10 +114,11 @@ SELECT id, organization_id, 'commerce', id || '.example', 'c', 'usr_1', now() FR
 SET session_replication_role = DEFAULT;
 
 INSERT INTO market_entries (listing_id, words, status, category, country, currency, price, financing, revenue_until,
-    revenue_currency, revenue_low, revenue_high)
+    revenue_currency, revenue_low, revenue_high, verified_until)
 SELECT 'lst_' || lpad(n::text, 6, '0'),
     to_tsvector('simple', 'shop ' || n || CASE WHEN n % 5000 = 7 THEN ' rare' ELSE '' END), 'ACTIVE', 'c' || n % 9, 'DE', 'USD',
-    n * 100, false, '2100-01-01', 'USD', n, n FROM generate_series(1, 20000) n;
+    n * 100, false, '2100-01-01', shown.currency, shown.revenue, shown.revenue, CASE WHEN n <= 3 THEN timestamptz '2100-01-01' END
+FROM generate_series(1, 20000) n LEFT JOIN LATERAL (SELECT 'USD', n::bigint) AS shown(currency, revenue) ON n <= 4000;
 INSERT INTO listing_watchers SELECT 'lst_' || lpad((n * 9)::text, 6, '0'), 'usr_' || n % 200, now()
 FROM generate_series(1, 2000) n;
 

@@ -755,6 +755,9 @@ SHORT: Final[dict[str, list[Case]]] = {
                 *(MarketSearch(country=one) for one in ("DE", "MT")),
                 *(MarketSearch(business_model=one) for one in ("saas", "none")),
                 *(MarketSearch(financing=one) for one in (True, False)),
+                *(MarketSearch(verified=one) for one in (True, False)),
+                MarketSearch(currency="USD", least_revenue=1),
+                MarketSearch(currency="USD", most_revenue=9_000),
             )
         ),
     ],
