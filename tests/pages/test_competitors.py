@@ -42,6 +42,7 @@ WITH made AS (
 INSERT INTO storefront_changes
 SELECT 'rival.example', now() - n * interval '1 hour', n, 'price', 1, '48.00', '43.20' FROM generate_series(1, 30) n
 """
+OWN = "INSERT INTO store_shops (store_id, shop_domain, facts_at, currency) VALUES ($1, 'own.example', now(), 'USD')"
 SHOPS = "domain=rival.example&domain=a-shop-with-a-rather-long-name.example&domain=quiet.example"
 
 
@@ -55,6 +56,7 @@ async def test_the_pages_of_competitors_are_readable_and_fit(
     ) as browser:
         seller = await sign_up(browser)
     await database.execute(NAMED, seller.store_id)
+    await database.execute(OWN, seller.store_id)
     for sql in (KNOWN, OVER_TIME):
         await database.execute(sql)
     path = f"/stores/{seller.store_id}/competitors"
