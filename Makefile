@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 MUTANTS_VENV := .venv-mutants
+FUZZ_VENV := .venv-fuzz
 
 .PHONY: setup build-name run test test-slow check types rules compiled format bench campaign client conformance mutants sandbox messages lock clean
 
@@ -67,8 +68,14 @@ compiled: setup
 test-slow: setup
 	$(PYTEST) -m slow
 
-campaign: setup
-	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis --ignore=tests/campaigns/releases -s --timeout=1200
+$(FUZZ_VENV)/.installed: tests/campaigns/fuzzing/requirements.lock
+	test -x $(FUZZ_VENV)/bin/python || $(PYTHON) -m venv $(FUZZ_VENV)
+	$(FUZZ_VENV)/bin/python -m pip install --quiet --require-hashes -r tests/campaigns/fuzzing/requirements.lock
+	@touch $@
+
+campaign: setup $(FUZZ_VENV)/.installed
+	FUZZ_CASES=$${FUZZ_CASES:-20000} $(BIN)/pytest tests/campaigns/fuzzing -s
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis --ignore=tests/campaigns/releases --ignore=tests/campaigns/fuzzing -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-180} $(BIN)/pytest tests/campaigns/nemesis -s --timeout=1200
 	CAMPAIGN_OPERATIONS=$${CAMPAIGN_OPERATIONS:-100000} $(BIN)/pytest tests/campaigns/releases -s
@@ -126,4 +133,4 @@ lock: setup
 		--no-emit-index-url --no-emit-find-links --no-annotate $$one.in -o $$one.lock || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(MUTANTS_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance
+	rm -rf $(VENV) $(BENCH_VENV) $(MUTANTS_VENV) $(FUZZ_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance
