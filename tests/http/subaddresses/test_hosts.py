@@ -195,6 +195,10 @@ async def test_webhooks_and_the_intelligence_api_are_as_on_the_main_address(live
     asked = (
         ("hooks", "/commerce/events", "/api/webhooks/commerce/events"),
         ("hooks", "/payments", "/api/webhooks/payments"),
+        *(
+            ("hooks", f"/{one}", f"/api/webhooks/{one}")
+            for one in ("mail", "code-host", "messaging")
+        ),
         ("api", "/stores", "/api/intelligence/stores"),
         ("api", "/scans", "/api/intelligence/scans"),
     )
