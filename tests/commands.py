@@ -20,7 +20,9 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 @cache
 def _ready() -> ForkServerContext:
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__, "tolsey.__main__", "tolsey.doctor", "tolsey.service"])
+    context.set_forkserver_preload(
+        [__name__, "tolsey.__main__", "tolsey.commands.doctor", "tolsey.service"]
+    )
     return context
 
 

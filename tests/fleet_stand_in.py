@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tolsey import logs
-from tolsey.fleet import Fleet, Parent
+from tolsey.commands.fleet import Fleet, Parent
 from tolsey.listeners import Listeners
 
 COUNT = 2

@@ -4,7 +4,7 @@ import pytest
 import stripe
 
 from tests.http.people import settings_of
-from tolsey import doctor
+from tolsey.commands import doctor
 from tolsey.storage.database import Database
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tolsey.fleet import pause_seconds
+from tolsey.commands.fleet import pause_seconds
 from tolsey.listeners import Listeners
 
 STAND_IN = Path(__file__).with_name("fleet_stand_in.py")

@@ -20,8 +20,8 @@ from tolsey.actors.storefront import registry
 from tolsey.http.operators import health
 from tolsey.http.web import policies, unbuilt
 from tolsey.sandbox.commerce.shop.state import TOKEN_LIFETIME_SECONDS
-from tolsey.storage import retention
 from tolsey.storage.commerce import compliance
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.limits import ADMIT, Policy
 from tolsey.storage.oauth import grants
 from tolsey.storage.people import leaving

@@ -26,7 +26,7 @@ import click
 import structlog
 
 from tolsey import logs, settings
-from tolsey.fleet import Fleet, Parent
+from tolsey.commands.fleet import Fleet, Parent
 from tolsey.listeners import Listeners, address_of
 from tolsey.runtime.messages import UnusableName
 from tolsey.settings import Settings, SettingsError
@@ -296,7 +296,7 @@ def doctor(accept_keys: bool) -> None:
     With --accept-keys a service starts again whose keys are others than its data were sealed with.
     What the former keys sealed can then not be read any more: stores are to be connected again.
     """
-    from tolsey import doctor as examination  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands import doctor as examination  # noqa: PLC0415 - only this command needs it
 
     read = _settings()
 
@@ -379,7 +379,7 @@ def retention(*, dry_run: bool) -> None:
 
     Files, deleted stores and people who left are counted, and left to the jobs of the service.
     """
-    from tolsey import letting_go  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands import letting_go  # noqa: PLC0415 - only this command needs it
 
     _on_database(_settings(), letting_go.count if dry_run else letting_go.sweep)
 
@@ -403,7 +403,7 @@ def rehash_identities(*, store_ids: tuple[str, ...], page_size: int | None, dry_
 
     Processes may serve meanwhile. Stopped, it goes on with what is left; ends with 1 while something is.
     """
-    from tolsey import rehashing  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands import rehashing  # noqa: PLC0415 - only this command needs it
 
     read = _settings()
     left = _on_database(
@@ -428,7 +428,7 @@ def restore_check(*, folder: Path | None, dry_run: bool) -> None:
 
     Run it before the service serves again; ends with 1 while something is left.
     """
-    from tolsey import restoring  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands import restoring  # noqa: PLC0415 - only this command needs it
 
     read = _settings()
     found = _on_database(
@@ -568,7 +568,7 @@ def shards(as_json: bool) -> None:
     processes to answer. A process is `silent` when no beat of it was seen for LEASE_SECONDS, or when it
     ran on this machine and has ended; its slots are then among those that wait for an owner.
     """
-    from tolsey.slot_map import SlotMapView, read_map  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands.slot_map import SlotMapView, read_map  # noqa: PLC0415 - only this command needs it
     from tolsey.storage.backing import addresses  # noqa: PLC0415 - as above
 
     read = _settings()

@@ -70,11 +70,11 @@ from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.throttle import Throttle
 from tolsey.runtime.timers import Timers
 from tolsey.settings import Settings
-from tolsey.storage import retention
 from tolsey.storage.backing import addresses
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.roles import service_url
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
 from tolsey.storage.records.runtime.turns import OutboxRow

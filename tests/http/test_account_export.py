@@ -9,8 +9,8 @@ from tolsey.http.stores import exports as export_routes
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
-from tolsey.storage import exports
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import exports
 from tolsey.storage.owners import RowOwner
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from tests.journeys.conftest import sign_up
 from tests.journeys.neighbours import LEASE_SECONDS, browsing, until
+from tolsey.commands.slot_map import read_map
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.service import Running
 from tolsey.settings import Settings
-from tolsey.slot_map import read_map
 from tolsey.storage.database import Database
 from tolsey.storage.people import administrators
 

@@ -26,10 +26,10 @@ from tolsey.http.chat import prompt
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
 from tolsey.service import Running
-from tolsey.storage import exports
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.connections import shop_key_of
 from tolsey.storage.commerce.stores import StoreRow
+from tolsey.storage.lifecycle import exports
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 from tolsey.storage.reports import sums

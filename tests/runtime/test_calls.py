@@ -19,8 +19,9 @@ from tests.runtime.counter import (
 from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tests.runtime.test_restarts import cut
 from tolsey.runtime.messages import LookFirst
-from tolsey.storage import operations, retention
+from tolsey.storage import operations
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.runtime import dead_letters
 from tolsey.storage.runtime.dead_letters import WhichLetters
 

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from tolsey.runtime.throttle import FIRST, LARGEST, SMALLEST, Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
+from tolsey.storage.lifecycle import retention
 
 
 class Answers:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, cast
 
-from tolsey.runtime.wheel import TICK_SECONDS, Wheel
+from tolsey.runtime.turns.wheel import TICK_SECONDS, Wheel
 
 
 class Timer:

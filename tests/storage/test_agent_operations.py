@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.http.people import KEYRING
-from tolsey.storage import retention
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 

@@ -8,8 +8,8 @@ import pytest
 
 import tolsey
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle.retention import AUDIT_LOG
 from tolsey.storage.records.journal import KEPT, AuditRecord, retention_of
-from tolsey.storage.retention import AUDIT_LOG
 
 WRITERS = {"audit_record", "AuditRecord", "write", "note", "_audited"}
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from tolsey.storage import catalogue, erasure, exports, retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import catalogue, erasure, exports, retention
 from tolsey.storage.owners import NAMED_BY, OF_USER, Belongs, RowOwner
 from tolsey.storage.records.commerce.deliveries import CommerceOrder
 from tolsey.storage.records.commerce.stores import StoreRecord
@@ -269,7 +269,7 @@ def test_every_column_that_names_a_person_says_so() -> None:
 def test_the_page_for_operators_has_the_catalogue() -> None:
     found = catalogue.WRITTEN.search(catalogue.PAGE.read_text())
     assert found is not None
-    assert found[0] == catalogue.written(), "python -m tolsey.storage.catalogue writes it"
+    assert found[0] == catalogue.written(), "python -m tolsey.storage.lifecycle.catalogue writes it"
 
 
 TOMBSTONES = {("commerce_customers", "customer_id")}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.http.people import NOON, settings_of
-from tolsey import restoring
-from tolsey.storage import erasure_list
+from tolsey.commands import restoring
 from tolsey.storage.database import Database
-from tolsey.storage.erasure_list import ErasureCause
+from tolsey.storage.lifecycle import erasure_list
+from tolsey.storage.lifecycle.erasure_list import ErasureCause
 
 ROWS = """
 INSERT INTO organizations (id, name, created_at, deleted_at) VALUES ('org_1', 'A', $1, $1);

@@ -6,8 +6,8 @@ import pytest
 
 from tests.journeys.canary.spelling import columns, found_in
 from tests.storage.test_declarations import SHOP_OF_BUYER, WHOSE, columns_of, planted
-from tolsey.storage import catalogue, erasure
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import catalogue, erasure
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Personal, Table
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.migrate import MIGRATIONS, migrate
 from tolsey.storage.oauth import clients
 from tolsey.storage.oauth.clients import ClientRow

@@ -13,8 +13,8 @@ from tests.http.webhooks.payments.sender import inbox
 from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent

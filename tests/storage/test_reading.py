@@ -17,7 +17,7 @@ import pytest
 import tolsey.storage
 from tests.databases import Servers, copied
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.storage import erasure_list, exports, files, finding, operations, retention
+from tolsey.storage import files, finding, operations
 from tolsey.storage.chat import embeddings, generations, memory
 from tolsey.storage.chat.knowledge import knowledge
 from tolsey.storage.commerce import (
@@ -31,10 +31,11 @@ from tolsey.storage.commerce import (
     stores,
 )
 from tolsey.storage.database import Database, Row, Transaction
-from tolsey.storage.erasure_list import ErasureCause
 from tolsey.storage.intelligence import calibrating, competitors, history, registry
 from tolsey.storage.intelligence import reading as known_shops
 from tolsey.storage.intelligence.reading import StorefrontFilter
+from tolsey.storage.lifecycle import erasure_list, exports, retention
+from tolsey.storage.lifecycle.erasure_list import ErasureCause
 from tolsey.storage.lookups import Lookups
 from tolsey.storage.money import (
     affiliates,
@@ -479,13 +480,13 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.stores.salt_of_key": [
         lambda db: stores.salt_of_key(db, VAULT, ShopKey("sto_none@s1.example"))
     ],
-    "erasure_list.entry_of": [
+    "lifecycle.erasure_list.entry_of": [
         lambda db: erasure_list.entry_of(db, ErasureCause.REQUEST, "request_000007"),
         lambda db: erasure_list.entry_of(db, ErasureCause.STORE, STORE),
         lambda db: erasure_list.entry_of(db, ErasureCause.USER, "usr_1"),
         lambda db: erasure_list.entry_of(db, ErasureCause.ORGANIZATION, "org_1"),
     ],
-    "erasure_list.is_newer": [
+    "lifecycle.erasure_list.is_newer": [
         lambda db: erasure_list.is_newer(db, LISTED_REQUEST),
         lambda db: erasure_list.is_newer(db, {"cause": "store", "id": STORE}),
         lambda db: erasure_list.is_newer(db, {"cause": "user", "id": "usr_1"}),
@@ -630,7 +631,9 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.resets.is_open": [lambda db: resets.is_open(db, "token", AT)],
     "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],
     "people.tokens.open_sessions": [lambda db: tokens.open_sessions(db, "usr_1", "token", AT)],
-    "retention.due": [partial(retention.due, rules=[rule], most=PAGE) for rule in retention.RULES],
+    "lifecycle.retention.due": [
+        partial(retention.due, rules=[rule], most=PAGE) for rule in retention.RULES
+    ],
     "runtime.executions.last": [
         lambda db: executions.last(db, ["sweep"], 10),
         lambda db: executions.last(db, ["sweep"], trigger="schedule"),
@@ -788,8 +791,8 @@ UNBOUNDED: Final = {
     "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
     "commerce.identities": {"waiting"},  # a command that goes through all that is older
     "commerce.shop_erasure": {"count"},  # receipts of an erasure: all that there is of a shop
-    "erasure": {"left"},  # the same, of whoever's rows they are
-    "exports": {"rows"},  # everything, a page at a time
+    "lifecycle.erasure": {"left"},  # the same, of whoever's rows they are
+    "lifecycle.exports": {"rows"},  # everything, a page at a time
     "intelligence.competitors": {"of_organization"},  # all, for a question about them together
     "intelligence.calibrating": {"verified"},  # the shops that are compared once a day
     "intelligence.feeding": {"count", "due", "hot", "unheard"},  # the work of a tick
@@ -804,7 +807,7 @@ UNBOUNDED: Final = {
     "reports.sales": {"attributed", "report"},
     "reports.store": {"summary"},
     "reports.sums": {"differences", "stores", "unbuilt"},  # a job's recount
-    "retention": {"sweep"},  # jobs: what is due, batch by batch
+    "lifecycle.retention": {"sweep"},  # jobs: what is due, batch by batch
     "sealing.rotation": {
         "is_in_use",
         "rotate",
@@ -838,7 +841,7 @@ WRITING: Final = {
         *("destroy_salt", "sanitise"),
     },
     "commerce.stores": {"salt_of"},
-    "erasure": {"erase"},
+    "lifecycle.erasure": {"erase"},
     "selling.deals": {"note_viewing"},
     "selling.market": {"note_view", "unwatch", "watch"},
     "idempotency": {"answer", "claim", "release"},
@@ -866,7 +869,7 @@ WRITING: Final = {
         *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.give_back"),
         *("Outbox.postpone", "Outbox.replace"),
     },
-    "retention": {"commit"},
+    "lifecycle.retention": {"commit"},
     "runtime.slots": {"Slots.beat", "Slots.forget", "Slots.pin"},
 }
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from tolsey.storage import retention
-from tolsey.storage.catalogue import declared
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
+from tolsey.storage.lifecycle.catalogue import declared
 
 KEPT = 4000
 DUE = 3

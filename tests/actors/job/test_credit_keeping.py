@@ -24,8 +24,8 @@ from tolsey.runtime.errors import ShardUnavailable
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.throttle import FIRST, SMALLEST, Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox

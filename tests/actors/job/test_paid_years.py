@@ -14,8 +14,8 @@ from tolsey.actors.job.effects import CreditKeeping
 from tolsey.actors.organization.ledger.messages import SpendCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 
 pytestmark = STRIPE
 

@@ -11,8 +11,8 @@ import pytest
 from tolsey.actors.job.effects import Upkeep
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.throttle import FIRST, Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.records.selling.listing import VerificationState
 
 AT = datetime(2026, 7, 1, 3, 0, tzinfo=UTC)

@@ -20,8 +20,8 @@ from tolsey.actors.organization.workflows.messages import (
 )
 from tolsey.actors.refusals import PaymentRequired
 from tolsey.runtime.registry import Runtime
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox

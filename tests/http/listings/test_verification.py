@@ -20,8 +20,8 @@ from tolsey.runtime.registry import Runtime
 from tolsey.runtime.throttle import Throttle
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.selling import listings
 
 

@@ -33,7 +33,7 @@ from tolsey.sandbox.model import KEY, NAME, Model
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
 from tolsey.service import Running, running
-from tolsey.storage.catalogue import declared
+from tolsey.storage.lifecycle.catalogue import declared
 from tolsey.storage.money import payouts
 from tolsey.storage.owners import OF_SHOP
 from tolsey.storage.people import administrators

@@ -29,8 +29,8 @@ from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import RuntimeFault, Stopping
 from tolsey.runtime.messages import Call, Message
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database, Row
+from tolsey.storage.lifecycle import retention
 from tolsey.storage.money import credit_jobs, credits
 from tolsey.storage.money.credit_jobs import LedgerCheck
 from tolsey.storage.money.credits import Books

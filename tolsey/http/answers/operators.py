@@ -9,7 +9,7 @@ from tolsey.http.answers.stores import StoreAnswer
 from tolsey.runtime.messages import ActorId
 from tolsey.storage.database import Row
 from tolsey.storage.finding import Found
-from tolsey.storage.retention import RetentionRule
+from tolsey.storage.lifecycle.retention import RetentionRule
 from tolsey.storage.runtime.dead_letters import MOST_COUNTED
 from tolsey.storage.selling.listings import ListingView
 

@@ -14,10 +14,10 @@ from tolsey.http.answers.stores import (
     StoreAnswer,
     StoreExportAnswer,
 )
-from tolsey.storage import exports
 from tolsey.storage.commerce import connections
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database, Reader
+from tolsey.storage.lifecycle import exports
 from tolsey.storage.owners import RowOwner
 
 CHUNK_BYTES: Final = 64 * 1024

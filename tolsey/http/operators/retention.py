@@ -9,7 +9,7 @@ from tolsey.http.answers.base import ListAnswer
 from tolsey.http.answers.operators import RetentionAnswer
 from tolsey.http.web.access import administrator
 from tolsey.http.web.context import service
-from tolsey.storage import retention
+from tolsey.storage.lifecycle import retention
 
 MOST_COUNTED: Final = 10_000
 

@@ -21,10 +21,11 @@ from tolsey.http.operations import carried_out
 from tolsey.http.people.signing import Login, proven
 from tolsey.http.web.access import caller, public, session
 from tolsey.http.web.context import Service, ask, new_id, now, service
-from tolsey.storage import audit, exports
+from tolsey.storage import audit
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Reader
+from tolsey.storage.lifecycle import exports
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import accounts, leaving, tokens
 

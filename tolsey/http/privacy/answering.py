@@ -15,10 +15,11 @@ from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
 from tolsey.http.answers.privacy import CustomerAnswer, KeptUntil
 from tolsey.http.files.documents import head_of, in_chunks, section
 from tolsey.http.files.keeping import FileKeeper
-from tolsey.storage import audit, exports, files
+from tolsey.storage import audit, files
 from tolsey.storage.commerce import compliance, stores
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import exports
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.files import FileRecord

@@ -20,7 +20,7 @@ from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.shards import frames as frames_of
 from tolsey.runtime.shards.frames import Entry
 from tolsey.runtime.telemetry import Telemetry
-from tolsey.runtime.wheel import Wheel
+from tolsey.runtime.turns.wheel import Wheel
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.runtime.streams import Address, Frame
 

@@ -32,7 +32,7 @@ from tolsey.runtime.outbox.rows import rows_of
 from tolsey.runtime.telemetry import FOLDED, Span, Telemetry
 from tolsey.runtime.turns.commit import MAX_ATTEMPTS, Committer, PendingTurn
 from tolsey.runtime.turns.mailbox import Cell, Envelope
-from tolsey.runtime.wheel import Wheel
+from tolsey.runtime.turns.wheel import Wheel
 from tolsey.storage.errors import StorageError
 
 log = structlog.get_logger()

@@ -25,10 +25,11 @@ from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.connection.messages import LeaveShop
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import audit, erasure_list
+from tolsey.storage import audit
 from tolsey.storage.commerce import compliance, identities, stores
 from tolsey.storage.database import Database
-from tolsey.storage.erasure_list import ErasureCause
+from tolsey.storage.lifecycle import erasure_list
+from tolsey.storage.lifecycle.erasure_list import ErasureCause
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import leaving
 from tolsey.storage.records.commerce.compliance import (

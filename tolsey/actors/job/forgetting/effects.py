@@ -27,10 +27,10 @@ from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.memory.messages import ForgetFact, ForgetMemory, ForgetMessage
 from tolsey.actors.store.messages import store
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import erasure, exports
 from tolsey.storage.chat import embeddings, memory
 from tolsey.storage.commerce import compliance, shop_erasure
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import erasure, exports
 from tolsey.storage.owners import RowOwner
 from tolsey.storage.records.commerce.compliance import (
     ComplianceRequest,

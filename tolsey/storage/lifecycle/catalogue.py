@@ -1,6 +1,6 @@
 """The catalogue: every table with what it holds of people, whose its rows are, and when they go.
 
-`python -m tolsey.storage.catalogue` writes it into the page for operators.
+`python -m tolsey.storage.lifecycle.catalogue` writes it into the page for operators.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from tolsey.storage import records
 from tolsey.storage.owners import Belongs
 from tolsey.storage.tables import BARE, TABLES, Table
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "operate" / "personal-data.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "operate" / "personal-data.md"
 WRITTEN: Final = re.compile(r"(?<=<!-- catalogue -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import orjson
 
-from tolsey.storage.catalogue import declared
 from tolsey.storage.database import LONGEST_SECONDS, Reader, Row, patience
 from tolsey.storage.errors import StorageBusy, StorageOverdue
+from tolsey.storage.lifecycle.catalogue import declared
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Table
 

@@ -6,8 +6,8 @@ from typing import Final
 import click
 
 from tolsey.runtime.throttle import Throttle
-from tolsey.storage import retention
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle import retention
 
 MOST_COUNTED: Final = 100_000_000
 SWEPT: Final = {

@@ -14,10 +14,10 @@ from tolsey.runtime.errors import DeadlineExceeded, ShardUnavailable
 from tolsey.runtime.ids import new_id
 from tolsey.service import running
 from tolsey.settings import Settings
-from tolsey.storage import erasure_list
 from tolsey.storage.commerce import identities
 from tolsey.storage.database import Database
-from tolsey.storage.erasure_list import Entry
+from tolsey.storage.lifecycle import erasure_list
+from tolsey.storage.lifecycle.erasure_list import Entry
 
 WAIT_SECONDS: Final = 60.0
 """How long a run is waited for at a time; it goes on, and is joined again."""

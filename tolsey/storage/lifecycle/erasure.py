@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from tolsey.storage.catalogue import declared
 from tolsey.storage.database import Database
+from tolsey.storage.lifecycle.catalogue import declared
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Table
 
