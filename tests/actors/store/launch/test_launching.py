@@ -38,7 +38,7 @@ from tolsey.storage.records.commerce.launches import LaunchMilestone, MilestoneS
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
-AUDIT = StepOf(milestone="foundation.audit", run=1, attempt=1, step=0)
+AUDIT = StepOf(milestone="foundation.audit", run=1, attempt=1, step=0, launch_id="launch_1")
 CONNECTION = Connection(
     store_id="store_1",
     shop_domain="ann.myshopify.com",
@@ -339,3 +339,12 @@ def test_a_note_is_forgotten_and_who_decided_stays() -> None:
     assert (decided.reply, kept.note, kept.decided_by) == (True, None, "usr_1")
     again = forgetting.forget_note(decided.state, ForgetCheckpointNote("foundation.plan", LATER))
     assert again == Decision(decided.state, reply=False)
+
+
+def test_a_step_of_a_launch_that_was_forgotten_says_nothing_of_the_one_begun_since() -> None:
+    stop = MilestoneStop(kind="permanent", reason="why", detail="Because.")
+    state = running()
+    for launch_id, came in (("launch_0", "running"), ("", "failed"), ("launch_1", "failed")):
+        of = replace(AUDIT, launch_id=launch_id)
+        after = results.stopped(state, StepStopped(of=of, stop=stop, at=NOON)).state
+        assert one(after).state == came, launch_id

@@ -359,4 +359,5 @@ def _is_at(launch: Launch, call: TakeStep) -> bool:
     """Tell whether a launch is still at the step of a call."""
     one = launch.milestones[call.of.milestone]
     is_same = (one.run, one.attempts, one.step) == (call.of.run, call.of.attempt, call.of.step)
-    return is_same and one.state == MilestoneState.RUNNING and not one.waits_for
+    is_this = is_same and launch.head.launch_id == call.launch_id
+    return is_this and one.state == MilestoneState.RUNNING and not one.waits_for

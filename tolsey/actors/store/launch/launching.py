@@ -344,8 +344,14 @@ def _is_gone(connection: Connection | None, one: LaunchMilestone, at: datetime) 
 
 def step(launch: Launch, one: LaunchMilestone) -> Perform:
     """Make the call of the step that a milestone is at."""
-    of = StepOf(milestone=one.milestone, run=one.run, attempt=one.attempts, step=one.step)
     head = launch.head
+    of = StepOf(
+        milestone=one.milestone,
+        run=one.run,
+        attempt=one.attempts,
+        step=one.step,
+        launch_id=head.launch_id,
+    )
     call = TakeStep(
         store_id=head.store_id,
         organization_id=head.organization_id,

@@ -46,12 +46,16 @@ class ToldModule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOf:
-    """Which step of which attempt of a milestone a call is."""
+    """Which step of which attempt of a milestone a call is.
+
+    A launch that was forgotten and begun anew counts from one again. Without `launch_id` the release before wrote it.
+    """
 
     milestone: str
     run: int
     attempt: int
     step: int
+    launch_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

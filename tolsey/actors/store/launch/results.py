@@ -172,6 +172,8 @@ def _at(state: StoreState, of: StepOf) -> tuple[Launch, LaunchMilestone] | None:
     one = launch.milestones.get(of.milestone) if launch else None
     if launch is None or one is None or one.state != MilestoneState.RUNNING:
         return None
+    if of.launch_id not in {"", launch.head.launch_id}:
+        return None
     is_same = (one.run, one.attempts, one.step) == (of.run, of.attempt, of.step)
     return (launch, one) if is_same and not one.waits_for else None
 
