@@ -15,7 +15,7 @@ from tolsey.service import running
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/api/admin/disputes"),
+        ("GET", "/api/admin/actors/store/store_1/at"),
         ("POST", "/api/admin/payouts"),
     ],
 )

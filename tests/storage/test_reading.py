@@ -43,6 +43,7 @@ from tolsey.storage.money import (
     contracts,
     credit_jobs,
     credits,
+    disputes,
     payment_events,
     payouts,
     sponsorships,
@@ -689,6 +690,22 @@ SHORT: Final[dict[str, list[Case]]] = {
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
     "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],
     "selling.deals.offers": [lambda db: deals.offers(db, "deal_000001", None, PAGE)],
+    "selling.deals.about": [
+        lambda db: deals.about(db, "lst_000001", None, PAGE),
+        lambda db: deals.about(db, "lst_000001", "deal_000400", PAGE),
+    ],
+    "selling.deals.open_of_buyer": [lambda db: deals.open_of_buyer(db, "usr_1", "lst_000001")],
+    "selling.deals.signatures_of": [lambda db: deals.signatures_of(db, "deal_000001")],
+    "money.disputes.deals": [
+        lambda db: disputes.deals(db, None, PAGE),
+        lambda db: disputes.deals(db, (AT, "deal_000400"), PAGE),
+    ],
+    "money.disputes.payments": [
+        lambda db: disputes.payments(db, None, PAGE),
+        lambda db: disputes.payments(db, ("pi_1", "org_1"), PAGE),
+    ],
+    "selling.listings.titles_of": [lambda db: listings.titles_of(db, ["lst_000001"])],
+    "selling.market.is_watched": [lambda db: market.is_watched(db, "lst_000001", "usr_1")],
     "selling.deals.page_of_user": [
         lambda db: deals.page_of_user(db, "usr_1", None, None, PAGE),
         lambda db: deals.page_of_user(db, "usr_1", "org_1", "deal_000400", PAGE),

@@ -20,8 +20,14 @@ from tolsey.http.billing import (
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
-from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.deals import disputes, offers, signing_routes, threads
 from tolsey.http.deals.evidence import routes as deal_evidence
+from tolsey.http.deals.pages import asking as access_pages
+from tolsey.http.deals.pages import moving as deal_moves
+from tolsey.http.deals.pages import offering as deal_offer_pages
+from tolsey.http.deals.pages import room as deal_pages
+from tolsey.http.deals.pages import sale as sale_pages
+from tolsey.http.deals.pages import signing as deal_papers
 from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
@@ -38,6 +44,7 @@ from tolsey.http.intelligence import routes as intelligence
 from tolsey.http.launch import cockpit, devstores, live, onboarding, pool, pool_pages, registry
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
+from tolsey.http.market import pages as market_pages
 from tolsey.http.market import selling_accounts, watching
 from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
@@ -135,6 +142,15 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     selling_pages.routes,
     listing_form_pages.routes,
     public_pages.routes,
+    market_pages.routes,
+    access_pages.routes,
+    deal_pages.routes,
+    deal_moves.routes,
+    deal_offer_pages.routes,
+    deal_papers.routes,
+    sale_pages.routes,
+    disputes.routes,
+    disputes.pages,
     threads.routes,
     offers.routes,
     signing_routes.routes,

@@ -236,6 +236,18 @@ class DealEventAnswer(ApiAnswer):
         )
 
 
+class DisputeAnswer(ApiAnswer):
+    """Something in dispute: a deal (`state` is its stage), or a payment that its payer's bank looks into."""
+
+    kind: str
+    id: str
+    state: str
+    reason: str | None
+    amount: MoneyAnswer | None
+    since: Timestamp | None
+    organization_ids: list[str]
+
+
 class LedgerCheckAnswer(ApiAnswer):
     """Whether a ledger is what was written: `firstBreak` is the line that is missing or changed.
 

@@ -38,13 +38,16 @@ class RefusalPage(Page):
 
 SCRIPTED: Final = "script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
 """What a page with a script may do besides: load it from us and ask us, and write no markup with it."""
+FRAMED: Final = "frame-src 'self'; "
 
 
-def policy(form_targets: Sequence[str] = (), *, has_script: bool = False) -> str:
+def policy(
+    form_targets: Sequence[str] = (), *, has_script: bool = False, has_frame: bool = False
+) -> str:
     """Write a page's security policy; its forms go to us, and may be sent on to these origins."""
     targets = " ".join(("'self'", *form_targets))
     return (
-        f"default-src 'none'; {SCRIPTED if has_script else ''}style-src 'self'; "
+        f"default-src 'none'; {SCRIPTED if has_script else ''}{FRAMED if has_frame else ''}style-src 'self'; "
         "img-src 'self' data:; base-uri 'none'; "
         f"form-action {targets}; frame-ancestors 'none'; report-uri /api/security/csp-report"
     )
@@ -62,7 +65,9 @@ def shown(
     who = signed_in()
     written = rendered(page, who.email if who else None)
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = policy(form_targets, has_script=page.has_script)
+    response.headers["Content-Security-Policy"] = policy(
+        form_targets, has_script=page.has_script, has_frame=page.has_frame
+    )
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"

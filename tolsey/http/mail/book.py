@@ -73,7 +73,7 @@ BOOK: Final[Mapping[MailEvent | StatusMail, Entry]] = {
     MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
     MailEvent.SHOP_ERASURE_NEARS: Entry(Role.KEEPERS, path="/stores/{store}"),
     MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
-    MailEvent.DEAL_MOVED: Entry(Role.KEEPERS),
+    MailEvent.DEAL_MOVED: Entry(Role.KEEPERS, path="/deals/{deal}"),
     MailEvent.TRANSFER_REQUESTED: Entry(Role.OPERATORS, path="/admin/devstores"),
     MailEvent.DEV_STORE_TRANSFERRED: Entry(Role.KEEPERS, path="/stores/{store}/launch"),
     MailEvent.LAUNCH_WAITS: Entry(Role.KEEPERS, MailTopic.LAUNCHES, path="/stores/{store}/launch"),

@@ -5,6 +5,7 @@ one. What the server refuses is noted with its answer; what it does not take now
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -123,7 +124,9 @@ class PostOffice:
     async def tell_people(self, call: TellPeople) -> None:
         """Write to everyone whom the address book names for an event."""
         entry = BOOK[call.event]
-        link = self._settings.base_url + entry.path.format(**call.facts) if entry.path else ""
+        # What the release before wrote may lack a fact: it leads to the page above then.
+        path = entry.path.format_map(defaultdict(str, call.facts)).rstrip("/")
+        link = self._settings.base_url + path if path else ""
         for one in await self._addressees(call, entry.role):
             facts = dict(call.facts)
             if one.organization_name is not None:

@@ -11,17 +11,21 @@ from quart import Blueprint, Response
 
 from tolsey.actors.listing.verification import Badge
 from tolsey.http.answers.selling import PublicListingAnswer, SignedVerificationAnswer
-from tolsey.http.layout.answers import answer_with_pages, shown
+from tolsey.http.layout import forms
+from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.templates import Page
 from tolsey.http.layout.words import money
+from tolsey.http.market import watching
+from tolsey.http.market.visitors import Visitor, visitor_of
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.attestation import badge, signed, verification_of
 from tolsey.http.selling.badge import Shown, Words, notes_of
 from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.selling.public import listing_at, noted
-from tolsey.http.web.access import identify, public
+from tolsey.http.web.access import identify, page, public
 from tolsey.http.web.context import now, service
+from tolsey.storage.selling.listings import ListingView
 
 KEYS: Final = "/.well-known/verification-keys.json"
 RECIPE: Final = """\
@@ -54,6 +58,13 @@ class ListingPage(Page):
     answer: PublicListingAnswer
     shown: Shown
     base_url: str
+    visitor: Visitor | None = None
+    """What whoever is signed in can do about it."""
+
+    @property
+    def is_for_sale(self) -> bool:
+        """Whether a buyer can ask for access now."""
+        return self.answer.status == "ACTIVE" and self.answer.asking_price is not None
 
     @property
     def address(self) -> str:
@@ -107,6 +118,8 @@ class ListingPage(Page):
             found.append((title, written, False))
         if said.hours_per_week is not None:
             found.append((_("Hours a week"), f"{said.hours_per_week:g}", False))
+        if said.headcount is not None:
+            found.append((_("People who work there"), str(said.headcount), False))
         return [one for one in found if one[1]]
 
     @property
@@ -149,15 +162,31 @@ class CheckPage(Page):
 @public
 async def show_listing(slug: str) -> Response:
     """Show a listing to everyone."""
-    await identify()
-    view, at = await listing_at(slug), now()
+    signed_in, view = await identify(), await listing_at(slug)
     await noted(view)
-    return shown(
-        ListingPage(
-            answer=to_anyone(view, at),
-            shown=Shown(badge(view, at), verification_of(view, at), at),
-            base_url=service().settings.base_url,
-        )
+    return shown(listing_page(view, await visitor_of(view) if signed_in else None))
+
+
+@routes.post("/listings/<slug>/watch")
+@page
+async def watch(slug: str) -> Response:
+    """Watch a listing, or no longer."""
+    view = await listing_at(slug)
+    if (await forms.sent()).get("watch") == "no":
+        await watching.unwatch_listing(view.listing.id)
+    else:
+        await watching.watch_listing(view.listing.id)
+    return sent_on(f"/listings/{quote(slug)}")
+
+
+def listing_page(view: ListingView, visitor: Visitor | None) -> ListingPage:
+    """Put the page of a listing together, for whoever visits it."""
+    at = now()
+    return ListingPage(
+        answer=to_anyone(view, at),
+        shown=Shown(badge(view, at), verification_of(view, at), at),
+        base_url=service().settings.base_url,
+        visitor=visitor,
     )
 
 

@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 PATHS: Final = (
-    r"/api/admin/disputes",
     r"/api/admin/payouts",
     r"/api/admin/actors/[^/]+/[^/]+/at",
 )

@@ -36,6 +36,8 @@ OPEN: Final = f"""(
 """Which deals keep their parties: from an accepted offer until the money cannot be asked back any more
 (rules/accounts#people-who-leave)."""
 
+OVER: Final = ("REFUNDED", "DECLINED", "WITHDRAWN", "EXPIRED", "CANCELLED", "CLOSED_LOST")
+
 Head = tuple[DealThread, DealOffer | None, LegalSignature | None]
 
 
@@ -101,6 +103,36 @@ async def page_of_user(
         *wanted.args,
     )
     return [(THREAD.read(row), Side(row["side"])) for row in rows]
+
+
+async def open_of_buyer(database: Reader, user_id: str, listing_id: str) -> str | None:
+    """Find the thread about a listing, not over yet, that an organization of a user asked for as a buyer."""
+    row = await database.fetchrow(
+        """
+        SELECT t.id FROM deal_threads t JOIN members m ON m.organization_id = t.buyer_id AND m.user_id = $1
+        WHERE t.listing_id = $2 AND NOT t.stage = ANY($3) ORDER BY t.id DESC LIMIT 1
+        """,
+        user_id,
+        listing_id,
+        list(OVER),
+    )
+    return row["id"] if row else None
+
+
+async def about(
+    database: Reader, listing_id: str, after: str | None, limit: int
+) -> list[DealThread]:
+    """List the threads about a listing, newest first."""
+    wanted = Conditions(listing_id, limit)
+    wanted.add("id < {}", after)
+    where = f"listing_id = $1 AND {wanted} ORDER BY id DESC LIMIT $2"
+    return await records(database, THREAD, where, *wanted.args)
+
+
+async def signatures_of(database: Reader, deal_id: str) -> list[LegalSignature]:
+    """List the documents that were put before the parties of a deal, oldest first."""
+    where = "deal_id = $1 ORDER BY requested_at, id"
+    return await records(database, SIGNATURE, where, deal_id)
 
 
 async def offers(database: Reader, deal_id: str, after: str | None, limit: int) -> list[DealOffer]:

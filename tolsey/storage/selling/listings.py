@@ -159,6 +159,14 @@ async def find_public(database: Database, slug: str) -> ListingView | None:
     return read_view(row) if row else None
 
 
+async def titles_of(database: Reader, listing_ids: Sequence[str]) -> dict[str, str]:
+    """Read what listings are called, those that were deleted among them."""
+    rows = await database.fetch(
+        "SELECT id, title FROM listings WHERE id = ANY($1::text[])", list(set(listing_ids))
+    )
+    return {row["id"]: row["title"] for row in rows}
+
+
 async def page_of_user(
     database: Database, user_id: str, organization_id: str | None, after: str | None, limit: int
 ) -> list[ListingView]:

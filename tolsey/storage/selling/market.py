@@ -210,6 +210,16 @@ async def watch(database: Database, listing_id: str, user_id: str, at: datetime)
     )
 
 
+async def is_watched(database: Reader, listing_id: str, user_id: str) -> bool:
+    """Tell whether somebody watches a listing."""
+    row = await database.fetchrow(
+        "SELECT EXISTS (SELECT FROM listing_watchers WHERE listing_id = $1 AND user_id = $2) AS watched",
+        listing_id,
+        user_id,
+    )
+    return bool(row and row["watched"])
+
+
 async def unwatch(database: Database, listing_id: str, user_id: str) -> bool:
     """Forget that somebody watches a listing; False when they did not."""
     row = await database.fetchrow(

@@ -240,6 +240,7 @@ class DealTurn:
                 organization_id=deal.buyer_id if side is Side.BUYER else deal.seller_id,
                 about=f"{deal.id}/{deal.seq}/{event}",
                 facts={
+                    "deal": deal.id,
                     "title": listing.title,
                     "stage": deal.stage,
                     "event": event,
