@@ -154,6 +154,10 @@ async def test_with_a_queue_each_is_published_once_and_scanned_when_it_calls_bac
                 while (await states(live))[DOMAIN] != "active":
                     await anyio.sleep(0.05)
             assert await count(live, "storefront_snapshots") == 1
+            # The queue delivers at least once: the same delivery is no second scan.
+            again = await called(machine, text, good)
+            assert again.status_code in {200, 202}, again.text
+            assert await count(live, "storefront_scans") == 1
 
 
 async def test_internal_routes_are_nowhere_while_no_key_is_set(
