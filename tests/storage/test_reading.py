@@ -430,6 +430,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.compliance.find": [lambda db: compliance.find(db, "request_000007")],
     "commerce.compliance.kept_as": [lambda db: compliance.kept_as(db, ASKED_BEFORE)],
     "commerce.compliance.shops_of": [lambda db: compliance.shops_of(db, STORE)],
+    "commerce.compliance.owed_to_customers": [lambda db: compliance.owed_to_customers(db, [STORE])],
     "commerce.compliance.page": [
         lambda db: compliance.page(db, None, PAGE),
         lambda db: compliance.page(db, "request_000700", PAGE),
@@ -460,6 +461,9 @@ SHORT: Final[dict[str, list[Case]]] = {
     ],
     "commerce.launches.attempts": [
         lambda db: launches.attempts(db, "sto_1", "brand.kit"),
+    ],
+    "commerce.launches.durations": [
+        lambda db: launches.durations(db, "sto_1", ["foundation.audit"])
     ],
     "commerce.launches.find": [lambda db: launches.find(db, "sto_1")],
     "commerce.launches.load": [lambda db: launches.load(db, ["sto_1", "sto_2"])],
@@ -586,6 +590,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.payouts.account_of_sellers": [lambda db: payouts.account_of_sellers(db, "org_1")],
     "money.payouts.may_sell": [lambda db: payouts.may_sell(db, "org_1")],
     "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
+    "money.subscriptions.unpaid": [lambda db: subscriptions.unpaid(db, ["org_1"])],
     "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
     "oauth.clients.find": [lambda db: clients.find(db, "cli_7")],
     "oauth.grants.admitted": [lambda db: grants.admitted(db, "token", AT)],
@@ -809,7 +814,10 @@ UNBOUNDED: Final = {
     "commerce.identities": {"waiting"},  # a command that goes through all that is older
     "commerce.shop_erasure": {"count"},  # receipts of an erasure: all that there is of a shop
     "lifecycle.erasure": {"left"},  # the same, of whoever's rows they are
-    "lifecycle.exports": {"rows"},  # everything, a page at a time
+    "lifecycle.exports": {
+        "rows",
+        "staying",
+    },  # everything, a page at a time; or whether there is any
     "intelligence.competitors": {"of_organization"},  # all, for a question about them together
     "intelligence.calibrating": {"verified"},  # the shops that are compared once a day
     "intelligence.feeding": {"count", "due", "hot", "unheard"},  # the work of a tick
@@ -833,6 +841,7 @@ UNBOUNDED: Final = {
     "runtime.outbox": {"Outbox.unread"},
     "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
     "status.incidents": {
+        "count_subscribers",
         "subscribers",
         "unresolved",
     },  # who is written to, page by page; a few a year

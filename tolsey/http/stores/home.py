@@ -16,11 +16,11 @@ from tolsey.http.answers.money import CreditsAnswer
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
-from tolsey.http.layout.standings import ShownState, Want, by_urgency, worst
+from tolsey.http.layout.standings import ShownState, Want, worst
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
-from tolsey.http.stores import health
+from tolsey.http.stores import health, inbox
 from tolsey.http.web.access import RANKS, caller, identify, is_administrator, public
 from tolsey.http.web.context import ask, now, service
 from tolsey.storage.commerce import connections, stores
@@ -136,7 +136,10 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
     return HomePage(
         organization=chosen,
         organizations=own,
-        wants=wanted_by(chosen, held, [(row, parts[row.id]) for row in rows], listed, at),
+        wants=[
+            *await inbox.wanted(database, caller().user_id, own, at),
+            *first_steps(chosen, [(row, parts[row.id]) for row in rows], listed),
+        ],
         stores=[_store(row, parts[row.id]) for row in rows],
         listings=[_listing(view, at) for view in listed],
         credits=CreditsAnswer.of(credits),
@@ -145,32 +148,14 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
     )
 
 
-def wanted_by(
+def first_steps(
     chosen: OrganizationRow,
-    held: SubscriptionView,
     owned: Sequence[tuple[StoreRow, StoreParts]],
     listed: Sequence[ListingView],
-    at: datetime,
 ) -> list[Want]:
-    """List what wants doing in an organization, the most urgent first."""
-    found: list[Want] = []
-    if held.dunning_since is not None:
-        found.append(
-            Want(
-                tone="bad",
-                title=_("An invoice could not be collected"),
-                advice=_("Pay it to keep your plan."),
-                subject=chosen.name,
-                act=_("See the invoice"),
-                address=billing_address(chosen.id),
-            )
-        )
-    for row, parts in owned:
-        found += health.wanted_by_store(row, parts)
-    for view in listed:
-        found += proofs.wanted_by_listing(view, at)
+    """Say how an organization begins: with a store, then with the badge of what it earns."""
     if not owned:
-        found.append(
+        return [
             Want(
                 tone="you",
                 title=_("Add your first store"),
@@ -181,9 +166,9 @@ def wanted_by(
                 act=_("Add a store"),
                 address=billing_address(chosen.id, "/stores/new"),
             )
-        )
-    elif not listed and any(health.connection_of(parts).tone == "good" for _row, parts in owned):
-        found.append(
+        ]
+    if not listed and any(health.connection_of(parts).tone == "good" for _row, parts in owned):
+        return [
             Want(
                 tone="you",
                 title=_("Show what your store earns"),
@@ -192,8 +177,8 @@ def wanted_by(
                 act=_("Get a badge"),
                 address=f"{billing_address(chosen.id, '/selling/new')}&storeId={owned[0][0].id}",
             )
-        )
-    return by_urgency(found)
+        ]
+    return []
 
 
 def _store(row: StoreRow, parts: StoreParts) -> StoreLine:

@@ -23,7 +23,7 @@ from tolsey.http.web.context import now, service
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.commerce.stores import StoreRow
-from tolsey.storage.records.commerce.agent_operation import OperationState
+from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 
 routes = Blueprint("proposals", __name__, url_prefix="/api/stores/<store_id>/proposals")
 tag_blueprint(routes, ["Stores"])
@@ -102,11 +102,12 @@ async def waiting_of(store_id: str) -> list[ProposalAnswer]:
     """Read what waits for the caller, who must be an owner or admin."""
     await store_of(store_id, at_least="admin")
     under_way = await agent_operations.load(service().database, [store_id])
-    return [
-        ProposalAnswer.of(one)
-        for one in under_way.get(store_id, ())
-        if one.state == OperationState.PROPOSED
-    ]
+    return [ProposalAnswer.of(one) for one in those_of(under_way.get(store_id, ()))]
+
+
+def those_of(under_way: Sequence[AgentOperation]) -> Sequence[AgentOperation]:
+    """Pick what waits for a person out of what is under way."""
+    return [one for one in under_way if one.state == OperationState.PROPOSED]
 
 
 @routes.post("/<operation_id>/confirm")

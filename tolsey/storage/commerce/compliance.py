@@ -10,6 +10,7 @@ from tolsey.storage.database import Database, Reader, Row, Transaction
 from tolsey.storage.lookups import records
 from tolsey.storage.records.commerce.compliance import (
     ComplianceRequest,
+    ComplianceTopic,
     CustomerRedaction,
     PendingStep,
     Receipt,
@@ -164,6 +165,18 @@ async def page(
     rows = await database.fetch(
         f"SELECT {REQUESTS.selected} FROM compliance_requests WHERE {wanted} ORDER BY id DESC LIMIT $1",  # noqa: S608 - conditions of this function
         *wanted.args,
+    )
+    return [REQUESTS.read(row) for row in rows]
+
+
+async def owed_to_customers(database: Reader, store_ids: Sequence[str]) -> list[ComplianceRequest]:
+    """Read the requests of customers for their data about any of these stores that nobody closed, the oldest first."""
+    rows = await database.fetch(
+        f"SELECT {REQUESTS.selected} FROM compliance_requests"  # noqa: S608 - names of our own table
+        " WHERE id = ANY(ARRAY(SELECT id FROM compliance_requests WHERE stores && $1::text[]))"
+        " AND handled_at IS NULL AND topic = $2 ORDER BY received_at",
+        list(store_ids),
+        ComplianceTopic.DATA_REQUEST,
     )
     return [REQUESTS.read(row) for row in rows]
 

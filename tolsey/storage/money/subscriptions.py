@@ -33,3 +33,13 @@ async def load(database: Database, organization_ids: Sequence[str]) -> dict[str,
         known = None if row["organization_id"] is None else SUBSCRIPTIONS.read(row)
         found[row["id"]] = Membership(row["since"], known)
     return found
+
+
+async def unpaid(database: Database, organization_ids: Sequence[str]) -> list[str]:
+    """Name those among these organizations of whom an invoice could not be collected."""
+    rows = await database.fetch(
+        "SELECT organization_id FROM subscriptions"
+        " WHERE organization_id = ANY($1::text[]) AND dunning_since IS NOT NULL ORDER BY 1",
+        list(organization_ids),
+    )
+    return [row["organization_id"] for row in rows]
