@@ -47,6 +47,7 @@ SLOW_PLACES = tuple(
         "http/chat/test_crashes.py",
         "journeys/canary/test_planted_leaks.py",
         "journeys/client",
+        "journeys/test_credentials.py",
         "journeys/test_newcomer.py",
         "journeys/test_processes.py",
         "journeys/test_restore.py",
