@@ -174,3 +174,52 @@ async def test_what_is_refused_leaves_nothing(
     assert await database.fetch("SELECT FROM deal_files") == []
     assert await database.fetch("SELECT FROM files") == []
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+
+
+async def test_an_upload_that_is_cut_midway_leaves_no_file_no_bytes_and_no_line(
+    table: Table, edge: Edge, database: Database, tmp_path: Path
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    lines = (await table.deal(table.ann, asked["id"]))["events"]
+    cookies = "; ".join(f"{one.name}={one.value}" for one in table.ann.browser.cookies.jar)
+    parts = iter([PDF[:1_000_000], PDF[1_000_000:2_000_000]])
+
+    async def receive() -> dict[str, Any]:
+        part = next(parts, None)
+        if part is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part, "more_body": True}
+
+    async def send(message: dict[str, Any]) -> None:
+        answered.append(message)
+
+    answered: list[dict[str, Any]] = []
+    base = str(table.ann.browser.base_url)
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": f"{MARKET}/deals/{asked['id']}/files",
+        "raw_path": f"{MARKET}/deals/{asked['id']}/files".encode(),
+        "root_path": "",
+        "query_string": b"name=books.pdf&kind=profit_and_loss&level=1",
+        "headers": [
+            (b"host", urlsplit(base).netloc.encode()),
+            (b"origin", base.encode()),
+            (b"cookie", cookies.encode()),
+            (b"content-type", b"application/pdf"),
+            (b"content-length", str(len(PDF)).encode()),
+        ],
+        "client": ("127.0.0.1", 1234),
+        "server": ("127.0.0.1", 80),
+    }
+    await edge(scope, receive, send)  # type: ignore[arg-type]
+
+    assert next(parts, None) is None, "nothing of it was read"
+    assert not [one for one in answered if one.get("status", 500) < 400]
+    assert await database.fetch("SELECT FROM deal_files UNION ALL SELECT FROM files") == []
+    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+    assert (await table.deal(table.ann, asked["id"]))["events"] == lines
+    assert (await put(table.ann, asked["id"])).status_code == 201
