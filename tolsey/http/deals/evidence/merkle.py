@@ -18,18 +18,22 @@ WayUp = list[tuple[str, str]]
 
 def grown(heads: Sequence[str]) -> tuple[str, list[WayUp]]:
     """Build the tree over at least one head; answers its root, and each head's way up."""
-    ways: list[WayUp] = [[] for _ in heads]
-    level = [(head, [n]) for n, head in enumerate(heads)]
-    while len(level) > 1:
-        parents = []
-        for (left, on_left), (right, on_right) in zip(level[::2], level[1::2], strict=False):
-            for n in on_left:
-                ways[n].append((RIGHT, right))
-            for n in on_right:
-                ways[n].append((LEFT, left))
-            parents.append((_parent(left, right), on_left + on_right))
-        level = parents + level[len(parents) * 2 :]
-    return level[0][0], ways
+    levels = [list(heads)]
+    while len(below := levels[-1]) > 1:
+        level = [_parent(*pair) for pair in zip(below[::2], below[1::2], strict=False)]
+        levels.append(level + below[len(level) * 2 :])
+    return levels[-1][0], [_way(levels, place) for place in range(len(heads))]
+
+
+def _way(levels: Sequence[Sequence[str]], place: int) -> WayUp:
+    """Climb from a head; the last of an odd level has nobody beside it, and goes up as it is."""
+    way: WayUp = []
+    for level in levels[:-1]:
+        beside = place ^ 1
+        if beside < len(level):
+            way.append((LEFT if place % 2 else RIGHT, level[beside]))
+        place //= 2
+    return way
 
 
 def climbed(head: str, way: Iterable[tuple[str, str]]) -> str:
