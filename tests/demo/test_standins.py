@@ -73,3 +73,20 @@ async def test_a_port_that_is_taken_is_named(others: StandIns) -> None:
     port = int(others.processor.url.rpartition(":")[2])
 
     assert Ports(0, 0, port, 0).taken() == [port]
+
+
+async def test_the_escrow_provider_does_what_a_person_wants_and_tells_only_who_has_its_key(
+    others: StandIns,
+) -> None:
+    given = read(others)
+    url, login, key = given.escrow_api_url, given.escrow_api_login, given.escrow_api_key
+    async with httpx.AsyncClient(base_url=url or "", trust_env=False) as person:
+        opened = await person.post("/control/open", json={"amount": "10.00", "currency": "usd"})
+        path = f"/transaction/{opened.json()['id']}"
+        assert (await person.post("/control/fund", json={"id": "none"})).status_code == 422
+        assert (await person.post("/control/steal")).json()["acts"] == ["fund", "open", "release"]
+        assert (await person.get(path)).status_code == 401
+        assert (await person.get(path, auth=(login or "", "another key"))).status_code == 401
+        found = (await person.get(path, auth=(login or "", key or ""))).json()
+
+    assert found["items"][0]["schedule"][0]["status"]["secured"] is False

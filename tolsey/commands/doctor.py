@@ -73,6 +73,17 @@ OPTIONAL: Mapping[str, tuple[str, str]] = {
         "their x-forwarded-for is believed",
         "behind a proxy all visitors count as one, unless BASE_URL is loopback",
     ),
+    **{
+        name: (
+            f"closes deals by /api/webhooks/{kind}",
+            f"/api/webhooks/{kind} answers 503 without it",
+        )
+        for kind, names in (
+            ("esign", ("ESIGN_WEBHOOK_SECRET", "ESIGN_API_URL", "ESIGN_API_KEY")),
+            ("escrow", ("ESCROW_API_URL", "ESCROW_API_LOGIN", "ESCROW_API_KEY")),
+        )
+        for name in names
+    },
     "QUEUE_TOKEN": ("queues scans of storefronts", "a tick scans three of them itself"),
     "TRAFFIC_API_KEY": ("reads visits of storefronts", "scans name the variable instead"),
     "SOCIAL_API_KEY": ("reads their followers", "scans name the variable instead"),

@@ -266,6 +266,8 @@ class Demo:
             ("sign in", f"{base}/login"),
             ("billing", f"{base}/billing?organizationId={seller.organization_id}"),
             ("processor", f"{others.processor.url}/sandbox (time, banks and cards)"),
+            ("escrow", f"{others.settings['escrow_api_url']}/control/ (POST open, fund, release)"),
+            ("signing", f"{others.settings['esign_api_url']}/control/ (POST complete)"),
             ("badge", f"{base}/api/public/listings/{seller.slug}/badge.svg"),
             ("embed", f"{base}/api/public/listings/{seller.slug}/embed"),
             ("verification", f"{base}/api/public/listings/{seller.slug}/verification"),

@@ -10,6 +10,7 @@ from typing import Any
 from tolsey.demo.catalogue import make_prices, open_endpoints
 from tolsey.demo.trade import Trade
 from tolsey.http.clients.payments.client import make_client
+from tolsey.sandbox.closing import EscrowDesk, SigningDesk
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
@@ -77,6 +78,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
         await stack.enter_async_context(platform.serve(port=ports.platform))
         model_url = await stack.enter_async_context(model.serve(ports.model))
         payments_url = await stack.enter_async_context(processor.serve(ports.payments))
+        closing = await _closing(stack, ports.base)
         yield StandIns(
             Trade(platform, processor, shop),
             Trade(platform, processor, spare_shop),
@@ -88,9 +90,27 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
                 "llm_api_key": KEY,
                 "llm_model": NAME,
                 "embedding_model": EMBEDDER,
+                **closing,
                 **await _payments(payments_url, ports.base + PAYMENTS_PATH),
             },
         )
+
+
+async def _closing(stack: AsyncExitStack, base: str) -> dict[str, str]:
+    """Run the providers that deals are closed with; answers the `ESIGN_*` and `ESCROW_*` settings."""
+    key, signing_key = secrets.token_hex(16), secrets.token_hex(16)
+    signing, escrow = SigningDesk(key, signing_key.encode()), EscrowDesk("sandbox", key)
+    for desk, name in ((signing, "esign"), (escrow, "escrow")):
+        desk.events_url = f"{base}/api/webhooks/{name}"
+        desk.deliveries.repeats, desk.deliveries.reorders = REPEATS, REORDERS
+    return {
+        "esign_webhook_secret": signing_key,
+        "esign_api_url": await stack.enter_async_context(signing.serve()),
+        "esign_api_key": key,
+        "escrow_api_url": await stack.enter_async_context(escrow.serve()),
+        "escrow_api_login": "sandbox",
+        "escrow_api_key": key,
+    }
 
 
 async def _payments(url: str, events_url: str) -> dict[str, str]:

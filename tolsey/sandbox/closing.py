@@ -11,15 +11,17 @@ import json
 import secrets
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
 from tolsey.sandbox import deliveries
-from tolsey.sandbox.server import Receive, Send, listening
+from tolsey.sandbox.server import Receive, Send, listening, whole
+
+CONTROL: Final = "/control/"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class StandInProvider:
         self.requests: list[tuple[str, str]] = []
         """Every request's method and path."""
         self.events_url = ""
+        self.acts: dict[str, Callable[..., str | None]] = {}
+        """What a person can do there, by `POST /control/<act>`."""
         self._prefix = prefix
         self._authorization = authorization
         self._ids = itertools.count(1)
@@ -85,7 +89,10 @@ class StandInProvider:
             await _accept_lifespan(receive, send)
             return
         self.requests.append((scope["method"], scope["path"]))
-        status, body = self._answer(scope)
+        if scope["path"].startswith(CONTROL) and scope["method"] == "POST":
+            status, body = self._controlled(scope["path"], await whole(receive))
+        else:
+            status, body = self._answer(scope)
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": json.dumps(body).encode()})
@@ -100,6 +107,16 @@ class StandInProvider:
         if scope["method"] != "GET" or not scope["path"].startswith(self._prefix) or not found:
             return 404, {"error": "not_found"}
         return 200, found
+
+    def _controlled(self, path: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Do what a person does at the provider, who tries it by hand."""
+        act = self.acts.get(path.removeprefix(CONTROL))
+        if act is None:
+            return 404, {"error": "not_found", "acts": sorted(self.acts)}
+        try:
+            return 200, {"id": act(**json.loads(body or b"{}"))}
+        except (TypeError, KeyError, ValueError) as error:
+            return 422, {"error": repr(error)}
 
     def add(self, thing: dict[str, Any]) -> str:
         """Keep a thing under a new id."""
@@ -123,6 +140,7 @@ class SigningDesk(StandInProvider):
 
     def __init__(self, key: str, signing_key: bytes) -> None:
         super().__init__("/envelopes/", f"Bearer {key}", signing_key=signing_key)
+        self.acts = {"complete": self.complete}
 
     def new_id(self, number: int) -> str:
         """Make an id."""
@@ -152,6 +170,7 @@ class EscrowDesk(StandInProvider):
     def __init__(self, login: str, key: str) -> None:
         pair = base64.b64encode(f"{login}:{key}".encode()).decode()
         super().__init__("/transaction/", f"Basic {pair}")
+        self.acts = {"open": self.open, "fund": self.fund, "release": self.release}
 
     def new_id(self, number: int) -> str:
         """Make an id."""
