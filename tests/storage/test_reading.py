@@ -810,7 +810,10 @@ UNBOUNDED: Final = {
         *("lately_handled", "lately_redacted"),  # a job's look at the last days
     },
     "commerce.devstores": {"awaited", "pool"},  # shops that we made by hand
-    "commerce.launches": {"waiting"},  # the work of ten minutes, a page at a time
+    "commerce.launches": {
+        "deliveries",
+        "waiting",
+    },  # an hour's, once a launch; the work of ten minutes, a page at a time
     "commerce.identities": {"waiting"},  # a command that goes through all that is older
     "commerce.shop_erasure": {"count"},  # receipts of an erasure: all that there is of a shop
     "lifecycle.erasure": {"left"},  # the same, of whoever's rows they are
