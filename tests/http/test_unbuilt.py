@@ -16,7 +16,6 @@ from tolsey.service import running
     ("method", "path"),
     [
         ("GET", "/api/admin/actors/store/store_1/at"),
-        ("POST", "/api/admin/payouts"),
     ],
 )
 async def test_what_the_contract_names_and_nobody_built_says_so(

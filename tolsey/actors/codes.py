@@ -143,6 +143,7 @@ MONEY: Final = {
     ),
     "payment_due": Code("An invoice is open: pay it first, at `invoiceUrl`.", 409),
     "payment_required": Code("Your plan does not include this: `plan` names one that does.", 402),
+    "tax_form_required": Code("File the payee's tax form, and say where it is.", 409),
     "payout_account_required": Code("Connect a payout account first.", 403),
     "plan_by_contract": Code("This plan is agreed by a contract: talk to us.", 409, 422),
     "plan_not_sold": Code("The free plan cannot be bought: cancel your subscription instead.", 422),

@@ -164,6 +164,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     chat_pages.routes,
     contracts.routes,
     payouts.routes,
+    payouts.operators,
     affiliate.routes,
     cron.routes,
     admin.routes,

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.http.listings.seller_side import Seller, listed
@@ -107,3 +108,47 @@ async def test_an_organization_that_has_shown_a_listing_goes_on(
     assert (await seller.post("publish")).status_code == 200
     second = await listed(ann, title="Another shop")
     assert (await second.post("publish")).status_code == 200
+
+
+async def test_an_operator_writes_payouts_down_and_two_at_once_do_not_pass_the_limit_of_a_year(
+    bank: Bank, ann: Person, sign_up: SignUp
+) -> None:
+    operator = await made_operator(bank.live.service.database, await sign_up("op@example.com"))
+    said = {"kind": "affiliate", "payee": ann.user_id, "reason": "June"}
+
+    async def paid(cents: int, **more: Any) -> Any:
+        amount = {"amount": cents, "currency": "USD"}
+        body = {**said, "amount": amount, **more}
+        return await operator.browser.post("/api/admin/payouts", json=body)
+
+    unknown = await paid(100, payee="usr_nobody")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
+    early = await paid(100)
+    assert (early.status_code, early.json()["code"]) == REQUIRED
+    assert (await ann.browser.post("/api/admin/payouts", json=said)).status_code == 403
+    await pay(bank, ann)
+    answers: list[int] = []
+
+    async def at_once() -> None:
+        answers.append((await paid(400_00)).status_code)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(at_once)
+        group.start_soon(at_once)
+    assert sorted(answers) == [201, 409]
+    refused = await paid(400_00)
+    assert (refused.json()["code"], refused.json()["missing"]) == (
+        "tax_form_required",
+        ["tax_form"],
+    )
+    filed = await paid(400_00, taxForm="W-9, folder 7")
+    assert filed.json()["paidThisYear"] == {"amount": 800_00, "currency": "USD"}
+    assert (await paid(1)).status_code == 201
+    bounty = await paid(500_00, kind="bounty")
+    assert bounty.json()["paidThisYear"]["amount"] == 500_00
+    rows = await bank.live.service.database.fetch(
+        "SELECT event FROM audit_log WHERE subject = $1 AND event IN ('payout', 'bounty.paid')"
+        " ORDER BY id",
+        ann.user_id,
+    )
+    assert [row["event"] for row in rows] == ["payout", "payout", "payout", "bounty.paid"]

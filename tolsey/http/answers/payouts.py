@@ -57,6 +57,18 @@ class OnboardingAnswer(ApiAnswer):
     account: PayoutAccountAnswer
 
 
+class RecordedPayoutAnswer(ApiAnswer):
+    """A payout that was written down; `paidThisYear` is the sum of its kind in the calendar year, with it."""
+
+    id: str
+    kind: str
+    payee: str
+    amount: MoneyAnswer
+    paid_this_year: MoneyAnswer
+    reason: str
+    recorded_at: Timestamp
+
+
 class AffiliateCodeAnswer(ApiAnswer):
     """A code that an affiliate hands out, and how often it was redeemed."""
 

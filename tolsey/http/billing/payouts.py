@@ -1,30 +1,112 @@
 """Accounts that sellers and affiliates are paid out to, kept at the payment processor."""
 
+from datetime import UTC
 from http import HTTPStatus
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
+from pydantic import Field, StringConstraints
 from quart import Blueprint, Response, redirect
 from quart_schema import tag_blueprint
 
+from tolsey.actors import paying
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Created, Media
-from tolsey.http.answers.money import UrlAnswer
+from tolsey.http.answers.money import MoneyAnswer, UrlAnswer
 from tolsey.http.answers.payouts import (
     NoPayoutAccountAnswer,
     OnboardingAnswer,
     PayoutAccountAnswer,
+    RecordedPayoutAnswer,
 )
-from tolsey.http.billing.payout_accounts import ACCOUNT_PATH, own_account
+from tolsey.http.billing.payout_accounts import ACCOUNT_PATH, AccountRequired, own_account
 from tolsey.http.web import limits, policies
-from tolsey.http.web.access import caller, session
-from tolsey.http.web.context import now, service
+from tolsey.http.web.access import administrator, caller, session
+from tolsey.http.web.api_model import ApiModel, Identifier, Whole, Why
+from tolsey.http.web.context import new_id, now, service
+from tolsey.http.web.idempotency import idempotent
 from tolsey.storage.money import payouts
+from tolsey.storage.money.payouts import PaidOut
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutState
 
 RETURN_PATH = "/?from=payouts"
+LARGEST_CENTS = 10_000_000
 
 routes = Blueprint("payouts", __name__, url_prefix="/api/payouts")
 tag_blueprint(routes, ["Payouts"])
+operators = Blueprint("admin_payouts", __name__, url_prefix="/api/admin")
+tag_blueprint(operators, ["Operators"])
+
+
+class TaxFormRequired(Conflict):
+    """Somebody is paid more than a year allows without a tax form."""
+
+    code = "tax_form_required"
+
+
+class PaidAmount(ApiModel):
+    """What is paid, in cents."""
+
+    amount: Annotated[Whole, Field(gt=0, le=LARGEST_CENTS)]
+    currency: Literal["USD"]
+
+
+class NewPayout(ApiModel):
+    """Who is paid how much for what; `taxForm` says where their tax form is filed, and is kept for later ones."""
+
+    kind: paying.PayoutKind
+    payee: Identifier
+    amount: PaidAmount
+    reason: Why
+    tax_form: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+        | None
+    ) = None
+
+
+@operators.post("/payouts")
+@administrator
+@idempotent
+async def record_payout(data: NewPayout) -> tuple[RecordedPayoutAnswer, Created]:
+    """Write down a payout that is made at the processor, if its payee is known well enough to be paid."""
+    running, at = service(), now()
+    account = await payouts.find(running.database, data.payee)
+    wanted = PaidOut(
+        id=new_id("payout"),
+        kind=data.kind,
+        payee=data.payee,
+        cents=data.amount.amount,
+        year=at.astimezone(UTC).year,
+        tax_form=data.tax_form,
+        reason=data.reason,
+        by=caller().user_id,
+    )
+
+    def allow(paid_cents: int, has_tax_form: bool) -> None:
+        facts = paying.PayeeFacts(
+            is_verified=account is not None and account.is_verified,
+            paid_this_year_cents=paid_cents,
+            has_tax_form=has_tax_form or data.tax_form is not None,
+        )
+        missing = list(paying.missing(data.kind, wanted.cents, facts))
+        if "payout_account" in missing:
+            raise AccountRequired("The payee needs a verified payout account.", missing=missing)
+        if missing:
+            raise TaxFormRequired(
+                "Say where the payee's tax form is filed: taxForm.", missing=missing
+            )
+
+    paid_cents = await payouts.record_payout(running.database, wanted, allow)
+    if paid_cents is None:
+        raise NotFound("There is no such payee.")
+    return RecordedPayoutAnswer(
+        id=wanted.id,
+        kind=data.kind.value,
+        payee=data.payee,
+        amount=MoneyAnswer(amount=wanted.cents, currency="USD"),
+        paid_this_year=MoneyAnswer(amount=paid_cents, currency="USD"),
+        reason=data.reason,
+        recorded_at=at,
+    ), 201
 
 
 @routes.post("/account")

@@ -3,10 +3,7 @@
 import re
 from typing import Final
 
-PATHS: Final = (
-    r"/api/admin/payouts",
-    r"/api/admin/actors/[^/]+/[^/]+/at",
-)
+PATHS: Final = (r"/api/admin/actors/[^/]+/[^/]+/at",)
 """A path that is built is answered before anyone looks here."""
 PATTERN: Final = re.compile("|".join(PATHS))
 

@@ -3,7 +3,8 @@
 An event is applied and settled in the transaction that keeps it: none is applied twice or forgotten.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -95,6 +96,65 @@ async def payout_failed(
     )
     log.error("payout.failed", account=facts.account_id, code=facts.failure_code)
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidOut:
+    """What somebody is paid by an operator of ours."""
+
+    id: str
+    kind: str
+    payee: str
+    cents: int
+    year: int
+    tax_form: str | None
+    reason: str
+    by: str
+
+
+PAID: Final = """
+SELECT coalesce(sum((metadata->>'cents')::bigint) FILTER (
+        WHERE metadata->>'kind' = $2 AND metadata->>'year' = $3), 0)::bigint AS cents,
+    coalesce(bool_or(metadata->>'taxForm' IS NOT NULL), false) AS has_form,
+    coalesce(bool_or(metadata->>'id' = $4), false) AS is_known
+FROM audit_log WHERE subject = $1 AND event = ANY (ARRAY['payout', 'bounty.paid'])
+"""
+"""The audit trail of money is kept for seven years, so that it is the book of payouts, too."""
+PAID_EVENTS: Final = {"affiliate": "payout", "bounty": "bounty.paid"}
+
+
+async def record_payout(
+    database: Database, wanted: PaidOut, allow: Callable[[int, bool], None]
+) -> int | None:
+    """Write a payout down, once for its id; answers the sum of its kind and year, with it, None without a payee.
+
+    `allow` is told what was paid this year and whether a tax form is filed, and raises what refuses it.
+    """
+    async with database.transaction() as tx:
+        # Two payouts at once would each find the other not there: one payee is paid one at a time.
+        await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", wanted.payee)
+        if await tx.fetchrow("SELECT FROM users WHERE id = $1", wanted.payee) is None:
+            return None
+        (row,) = await tx.fetch(PAID, wanted.payee, wanted.kind, str(wanted.year), wanted.id)
+        paid, has_form = row["cents"], row["has_form"]
+        if row["is_known"]:
+            return int(paid)
+        allow(paid, has_form)
+        await audit.write(
+            tx,
+            PAID_EVENTS[wanted.kind],
+            wanted.payee,
+            actor=wanted.by,
+            outcome="recorded",
+            id=wanted.id,
+            kind=wanted.kind,
+            cents=wanted.cents,
+            currency="usd",
+            year=str(wanted.year),
+            taxForm=wanted.tax_form,
+            reason=wanted.reason,
+        )
+        return int(paid) + wanted.cents
 
 
 async def find(database: Database, user_id: str) -> PayoutAccount | None:
