@@ -39,6 +39,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "list_memory": {},
     "list_compliance_requests": {},
     "list_competitors": {},
+    "list_deals": {},
 }
 """How each list is asked for all it has."""
 
@@ -52,6 +53,8 @@ def singles(owner: Owner) -> dict[str, dict[str, Any]]:
         "get_customer": {"customer": owner.buyer},
         "fetch": {"id": f"product-{base + 1}"},
         "get_operation": {"operation_id": f"op_{owner.name}"},
+        "get_deal": {"deal_id": owner.deal},
+        "list_offers": {"deal_id": owner.deal},
         "get_competitor": {"domain": owner.rival},
         "compare_competitors": {"domains": [owner.rival]},
     }

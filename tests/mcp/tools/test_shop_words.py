@@ -20,6 +20,11 @@ PLAYBOOKS_WORDS = (
     *("LaunchStepDetail.manual_fallback", "PersonsStep.condition", "PersonsStep.instructions"),
     *("PersonsStep.admin_path", "PersonsStep.why"),
 )
+DEALS_WORDS = (
+    *(f"DealStanding.{name}" for name in ("role", "stage", "turn", "due_event")),
+    *(f"DealDetail.{name}" for name in ("role", "stage", "turn", "due_event", "allowed")),
+    *(f"DealOfferRead.{name}" for name in ("side", "type", "inventory")),
+)
 OURS = frozenset(
     {
         *("id", "customer", "cohort", "Cohort.month", "amount", "currency", "next_cursor", "url"),
@@ -67,6 +72,7 @@ OURS = frozenset(
             "location_id",
             "PlanLimits.name",
             *PLAYBOOKS_WORDS,
+            *DEALS_WORDS,
         ),
     }
 )

@@ -22,6 +22,15 @@ from tolsey.storage.oauth import grants
 from tolsey.storage.oauth.requests import RequestRow
 from tolsey.storage.people import tokens
 from tolsey.storage.records.commerce.launches import LaunchMilestone, MilestoneState, StoreLaunch
+from tolsey.storage.records.selling.deals import (
+    DealOffer,
+    DealStage,
+    DealThread,
+    OfferStatus,
+    Side,
+)
+from tolsey.storage.records.selling.listing import ListingRecord, ListingStatus
+from tolsey.storage.tables import table_of
 
 BASE = "http://127.0.0.1:8000"
 EVERYTHING = tuple(SCOPES)
@@ -48,6 +57,10 @@ class Owner:
     @property
     def other_buyer(self) -> str:
         return f"s1:{self.base + 1:064x}"
+
+    @property
+    def deal(self) -> str:
+        return f"deal_{self.name}"
 
     @property
     def rival(self) -> str:
@@ -166,6 +179,52 @@ async def furnish(database: Database, owner: Owner) -> None:
     await _stock(database, owner)
     await _launch(database, owner)
     await _compete(database, owner)
+    await _deal(database, owner)
+
+
+async def _deal(database: Database, owner: Owner) -> None:
+    """Put a business of the owner's on the market, with a buyer's offer for it."""
+    offered = ListingRecord(
+        id=f"listing_{owner.name}",
+        organization_id=owner.organization_id,
+        slug=f"listing-{owner.name}",
+        title=f"{owner.name}: {RIVALS_WORDS}",
+        status=ListingStatus.ACTIVE,
+        asking_price=2_000_000,
+        currency="USD",
+        created_by=owner.user_id,
+        created_at=owner.at,
+        seller_active_at=owner.at,
+    )
+    deal = DealThread(
+        id=owner.deal,
+        listing_id=offered.id,
+        seller_id=owner.organization_id,
+        buyer_id=f"org_buyer_of_{owner.name}",
+        requested_by="usr_buyer",
+        stage=DealStage.NDA_SIGNED,
+        entered_at=owner.at,
+        created_at=owner.at,
+        moved_at=owner.at,
+        message=RIVALS_WORDS,
+    )
+    offer = DealOffer(
+        id=f"offer_{owner.name}",
+        deal_id=deal.id,
+        side=Side.BUYER,
+        status=OfferStatus.PENDING,
+        amount=1_500_000,
+        currency="USD",
+        type="cash",
+        inventory="included",
+        message=RIVALS_WORDS,
+        valid_until=owner.at + timedelta(days=3),
+        made_by="usr_buyer",
+        made_at=owner.at,
+    )
+    for record in (offered, deal, offer):
+        table = table_of(type(record))
+        await database.execute(table.insert, *table.values_of(record))
 
 
 async def connect(

@@ -13,7 +13,7 @@ from tolsey.http.layout.catalogue import marked
 from tolsey.http.oauth import parameters
 from tolsey.http.oauth.parameters import OAuthError
 from tolsey.http.oauth.redirects import origin_of
-from tolsey.http.oauth.scopes import SCOPES, allowed
+from tolsey.http.oauth.scopes import ON_REQUEST, SCOPES, allowed
 from tolsey.http.oauth.server import Misdirected
 from tolsey.http.oauth.views import (
     CHOSEN,
@@ -89,8 +89,10 @@ async def ask_consent(request_id: str) -> Response:
         refused = RefusedConsentPage(wanted=wanted, csrf=csrf)
         return shown(refused, HTTPStatus.FORBIDDEN, form_targets=targets)
     store, role = found
+    # What is let out on request alone is offered to who asked for it by its name (rules/agents#scopes).
+    offered = [one for one in SCOPES if one not in ON_REQUEST or one in wanted.scopes]
     question = ConsentPage(
-        wanted=wanted, csrf=csrf, store=store.name, may_allow=allowed(SCOPES, role)
+        wanted=wanted, csrf=csrf, store=store.name, may_allow=allowed(offered, role)
     )
     return shown(question, form_targets=targets)
 

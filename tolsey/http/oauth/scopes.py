@@ -27,6 +27,9 @@ SCOPES: Final[Mapping[str, str]] = {
     "billing:read": marked("See the plan, the credits and what was spent"),
     "intelligence:read": marked("See competitors"),
     "intelligence:write": marked("Ask for scans of competitors"),
+    "deals:read": marked(
+        "See the organization's deals and offers; no agent signs, accepts or moves one"
+    ),
     "compliance:read": marked("See privacy requests and what is still to do"),
     "audit:read": marked("See who did what"),
 }

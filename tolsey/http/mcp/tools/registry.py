@@ -5,6 +5,7 @@ from typing import Final
 from tolsey.http.mcp.registry import Registry
 from tolsey.http.mcp.tools.building import ReadTools
 from tolsey.http.mcp.tools.competitors.reading import CompetitorTools
+from tolsey.http.mcp.tools.deals.reading import DealTools
 from tolsey.http.mcp.tools.launch.reading import LaunchTools
 from tolsey.http.mcp.tools.platform.reading import PlatformTools
 from tolsey.http.mcp.tools.prompts import prompts
@@ -36,6 +37,7 @@ READERS: Final[tuple[type[ReadTools], ...]] = (
     ComplianceTools,
     LaunchTools,
     CompetitorTools,
+    DealTools,
     OutcomeTools,
     MemoryTools,
     PlatformTools,
