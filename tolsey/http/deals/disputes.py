@@ -15,7 +15,7 @@ from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.showing import amount
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
-from tolsey.http.layout.templates import Page
+from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.access import administrator, page, require_administrator
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import InvalidCursor, PageQuery, cut
@@ -55,10 +55,11 @@ class DisputeLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DisputesPage(Page):
+class DisputesPage(ConsolePage):
     """What waits for an operator."""
 
     template = "deals/disputes.html"
+    section = "/admin/disputes"
     lines: Sequence[DisputeLine]
     following: str | None
 

@@ -15,6 +15,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "/admin/shards": marked("Shards"),
     "/admin/webhooks": marked("Webhooks"),
     "/admin/compliance": marked("Obligations"),
+    "/admin/disputes": marked("Disputes"),
     "/admin/devstores": marked("Shops to hand out"),
     "/admin/incidents": marked("Incidents"),
     "/admin/audit": marked("Audit"),
