@@ -77,6 +77,9 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "list_competitors": {},
     "get_competitor": {"domain": "rival.example"},
     "compare_competitors": {"domains": ["rival.example"]},
+    "list_deals": {},
+    "get_deal": {"deal_id": "deal_none"},
+    "list_offers": {"deal_id": "deal_none"},
 }
 """How each tool that reads is asked for all it has. A tool that is not here fails the test."""
 
