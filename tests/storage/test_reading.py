@@ -884,7 +884,7 @@ WRITING: Final = {
     "money.checkouts": {"follow"},
     "money.credit_jobs": {"keep_check"},
     "money.payment_events": {"take"},
-    "money.payouts": {"opened", "refreshed", "visited"},
+    "money.payouts": {"opened", "record_payout", "refreshed", "visited"},
     "oauth.clients": {"add"},
     "oauth.requests": {"keep"},
     "people.accounts": {"rename_organization", "replace_rules"},
