@@ -23,6 +23,7 @@ from tolsey.http.billing.views import (
     KeepPage,
     UpgradePage,
 )
+from tolsey.http.home.pages import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
 from tolsey.http.layout.answers import RefusalPage
 from tolsey.http.layout.assets import address_of
 from tolsey.http.layout.forms import WHOLE, Filled
@@ -39,7 +40,6 @@ from tolsey.http.selling.proofs import proof_of, wanted_by_listing
 from tolsey.http.selling.public_pages import CheckPage, ListingPage
 from tolsey.http.stores.change_sets import ChangeSetsPage, change_set_page, plan_line
 from tolsey.http.stores.health import connection_of, wanted_by_store
-from tolsey.http.stores.home import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
 from tolsey.http.stores.pages import AppKeysPage, DisconnectPage, NewStorePage, ShopPage, StorePage
 from tolsey.http.stores.proposals import ProposalsPage
 from tolsey.sandbox.payments.face import html

@@ -31,6 +31,7 @@ from tolsey.http.deals.pages import signing as deal_papers
 from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
+from tolsey.http.home import pages as home
 from tolsey.http.intelligence import (
     calibrating,
     callback,
@@ -83,7 +84,7 @@ from tolsey.http.selling import pages as selling_pages
 from tolsey.http.selling import public, public_pages, reviews, sell
 from tolsey.http.status import incident_pages, incidents, subscribing
 from tolsey.http.status import routes as status
-from tolsey.http.stores import change_sets, exports, home, integrations, order_history, proposals
+from tolsey.http.stores import change_sets, exports, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
 from tolsey.http.subaddresses.preview import routes as previews

@@ -26,6 +26,9 @@ async def test_a_buyer_is_let_in_by_the_seller_and_each_is_told_what_is_theirs_t
     assert (asked["stage"], asked["turn"], asked["role"]) == ("INQUIRY", "seller", "buyer")
     assert asked["allowed"] == ["withdraw"]
 
+    address = f'href="/deals/{asked["id"]}"'
+    assert address in (await table.ann.browser.get("/")).text, "her home page tells her"
+    assert address not in (await table.ben.browser.get("/")).text
     sees = await table.deal(table.ann, asked["id"])
     assert sees["allowed"] == ["access.approve", "access.decline"]
     let_in = await table.advance(table.ann, sees, "access.approve")

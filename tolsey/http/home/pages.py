@@ -14,13 +14,14 @@ from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.http.answers.money import CreditsAnswer
 from tolsey.http.billing.views import address as billing_address
+from tolsey.http.home import inbox
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.standings import ShownState, Want, worst
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
-from tolsey.http.stores import health, inbox
+from tolsey.http.stores import health
 from tolsey.http.web.access import RANKS, caller, identify, is_administrator, public
 from tolsey.http.web.context import ask, now, service
 from tolsey.storage.commerce import connections, stores
@@ -42,7 +43,7 @@ answer_with_pages(routes)
 class WelcomePage(Page):
     """What tolsey is."""
 
-    template = "stores/welcome.html"
+    template = "home/welcome.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ListingLine:
 class HomePage(Page):
     """What wants whoever is signed in, and what there is of an organization."""
 
-    template = "stores/home.html"
+    template = "home/home.html"
     organization: OrganizationRow
     organizations: Sequence[OrganizationRow]
     wants: Sequence[Want]
@@ -106,7 +107,7 @@ class HomePage(Page):
 class NowherePage(Page):
     """Someone who is signed in belongs to no organization."""
 
-    template = "stores/nowhere.html"
+    template = "home/nowhere.html"
 
 
 @routes.get("/")

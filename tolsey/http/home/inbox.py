@@ -1,11 +1,15 @@
 """What wants whoever is signed in, across the organizations and stores that they may see: derived, never stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from tolsey.http.answers.deals import DealAnswer
 from tolsey.http.billing.views import address as billing_address
+from tolsey.http.deals import threads
+from tolsey.http.deals.bodies_of_deals import DealQuery
+from tolsey.http.deals.pages import words
 from tolsey.http.launch.standing import standing
 from tolsey.http.layout.catalogue import _, counted
 from tolsey.http.layout.standings import Want, by_urgency
@@ -22,10 +26,12 @@ from tolsey.storage.money import subscriptions
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.commerce.launches import Launch
+from tolsey.storage.records.selling.deals import Side
 from tolsey.storage.selling import listings
 
 MOST: Final = 200
 """Of how many stores and listings it is told."""
+MOST_DEALS: Final = 20
 
 
 async def wanted(
@@ -56,6 +62,7 @@ async def wanted(
     for view in listed:
         of_listing = proofs.wanted_by_listing(view, at)
         found += ((view.listing.organization_id, want) for want in of_listing)
+    found += await _of_deals(database, deciders)
     names = {one.id: one.name for one in own}
     return by_urgency(_named(want, names, organization_id) for organization_id, want in found)
 
@@ -77,6 +84,45 @@ def _unpaid(organization_id: str) -> Want:
         act=_("See the invoice"),
         address=billing_address(organization_id),
     )
+
+
+async def _of_deals(database: Database, deciders: Collection[str]) -> list[tuple[str, Want]]:
+    """Say in which of the newest deals somebody's organization moves next, and what lapses when nobody does."""
+    newest = await threads.list_deals(query_args=DealQuery(limit=MOST_DEALS))
+    own = [
+        (
+            deal.seller_organization_id if deal.role == Side.SELLER else deal.buyer_organization_id,
+            deal,
+        )
+        for deal in newest.items
+        if not deal.paused and deal.turn in (deal.role, "both")
+    ]
+    titles = await listings.titles_of(database, [deal.listing_id for _whose, deal in own])
+    return [
+        (
+            whose,
+            Want(
+                tone="warn" if deal.due_at else "you",
+                title=_("It is your turn in a deal: %(stage)s")
+                % {"stage": words.stage(deal.stage)},
+                advice=_lapse(deal),
+                subject=titles.get(deal.listing_id, ""),
+                act=_("See the deal"),
+                address=f"/deals/{deal.id}",
+            ),
+        )
+        for whose, deal in own
+        if whose in deciders
+    ]
+
+
+def _lapse(deal: DealAnswer) -> str:
+    """Say what is next, and by when."""
+    said = _(words.NEXT.get(deal.stage, ""))
+    if deal.due_at is None:
+        return said
+    until = _("Until %(day)s.") % {"day": day(deal.due_at)}
+    return f"{until} {_(words.LAPSES.get(deal.due_event or '', ''))}".strip()
 
 
 def _of_launch(row: StoreRow, launch: Launch) -> Iterator[Want]:

@@ -1,0 +1,1 @@
+"""What wants whoever is signed in, and where everything of theirs is."""
