@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tolsey.actors import paying
 from tolsey.actors.job.alerts import thresholds
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.discovery import effects as discovery
@@ -18,7 +19,7 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.provisioning import transferring
 from tolsey.actors.storefront import registry
 from tolsey.http.operators import health
-from tolsey.http.web import policies, unbuilt
+from tolsey.http.web import policies
 from tolsey.sandbox.commerce.shop.state import TOKEN_LIFETIME_SECONDS
 from tolsey.storage.commerce import compliance
 from tolsey.storage.lifecycle import retention
@@ -209,17 +210,15 @@ ROWS = (
         lambda: timedelta(days=7) == guards.MONEY_BACK,
         "actors/listing/deals/test_deals.py::test_no_sequence_of_moves_breaks_a_rule_of_the_market",
     ),
-    # Nothing is paid out by operators before the rules stand: who builds that names their tests here.
-    *(
-        Row(
-            f"{rule}; operators pay nothing out yet",
-            lambda: unbuilt.is_named("/api/admin/payouts"),
-            "http/test_unbuilt.py::test_what_the_contract_names_and_nobody_built_says_so",
-        )
-        for rule in (
-            "payout KYC (bounty): above 200 USD",
-            "US tax form: sellers or affiliates above 600 USD a year",
-        )
+    Row(
+        "payout KYC (bounty): above 200 USD",
+        lambda: paying.BOUNTY_WITHOUT_ACCOUNT_CENTS == 200_00,
+        "actors/test_paying.py::test_a_payee_is_asked_for_what_the_amount_wants",
+    ),
+    Row(
+        "US tax form: sellers or affiliates above 600 USD a year",
+        lambda: paying.YEAR_WITHOUT_TAX_FORM_CENTS == 600_00,
+        "actors/test_paying.py::test_what_was_paid_this_year_counts_and_a_filed_form_ends_the_question",
     ),
     Row(
         "inline scan fallback: 3 stores a tick",

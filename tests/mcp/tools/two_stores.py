@@ -185,9 +185,9 @@ async def furnish(database: Database, owner: Owner) -> None:
 async def _deal(database: Database, owner: Owner) -> None:
     """Put a business of the owner's on the market, with a buyer's offer for it."""
     offered = ListingRecord(
-        id=f"listing_{owner.name}",
+        id=f"offered_{owner.name}",
         organization_id=owner.organization_id,
-        slug=f"listing-{owner.name}",
+        slug=f"offered-{owner.name}",
         title=f"{owner.name}: {RIVALS_WORDS}",
         status=ListingStatus.ACTIVE,
         asking_price=2_000_000,
