@@ -13,10 +13,13 @@ GENERATOR: Final = Path(sys.executable).with_name("openapi-python-client")
 CONFIG: Final = {
     "package_name_override": NAME,
     "post_hooks": [],
-    # the generator knows no pictures
+    # the generator knows no pictures, documents and archives
     "content_type_overrides": {
         "image/svg+xml": "text/html",
         "image/png": "application/octet-stream",
+        "application/pdf": "application/octet-stream",
+        "application/zip": "application/octet-stream",
+        "application/x-pem-file": "text/html",
     },
 }
 

@@ -63,6 +63,10 @@ async def run_erasure(url: str) -> None:
     bearer = {"Authorization": f"Bearer {CRON_SECRET}"}
     try:
         async with httpx.AsyncClient(timeout=200) as client:
-            await client.post(f"{url}/api/cron/gdpr-erasure", headers=bearer)
+            # One that has just begun answers 503 while the lease of the killed one lasts.
+            while (
+                await client.post(f"{url}/api/cron/gdpr-erasure", headers=bearer)
+            ).status_code != httpx.codes.OK:
+                await anyio.sleep(0.1)
     except httpx.HTTPError:
         return
