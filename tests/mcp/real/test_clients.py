@@ -161,6 +161,7 @@ async def test_a_client_with_its_defaults_works_with_every_tool_after_one_consen
     assert troubles == {}, answered
     registry = stores_registry(two_keepers.live_site.running.service)
     assert found["tools"] == list(registry.tools)
+    assert found["answers"].keys() == registry.tools.keys() - set(ON_REQUEST_TOOLS)
     assert two_keepers.ann.consents == 1
     rows = await two_keepers.live_site.running.service.database.fetch(
         "SELECT scopes FROM oauth_grants WHERE client_id <> 'client_1'"

@@ -17,10 +17,11 @@ Make = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
 async def travel(package: str, names: Iterable[str], call: Make) -> None:
-    """Call every tool that was listed, and write down what became of each."""
+    """Call every listed tool of which it is said how, and write down what became of each."""
+    listed = list(names)
     wanted: Mapping[str, Any] = json.loads(Path(CALLS).read_text())
-    answers = {name: await trouble(call, name, wanted.get(name, {})) for name in names}
-    answered = {"version": version(package), "tools": list(answers), "answers": answers}
+    answers = {name: await trouble(call, name, wanted[name]) for name in listed if name in wanted}
+    answered = {"version": version(package), "tools": listed, "answers": answers}
     Path(REPORT).write_text(json.dumps(answered))
 
 
