@@ -13,7 +13,7 @@ from tests.journeys.conftest import free_port
 from tests.mcp.real import visits
 from tests.mcp.real.clients import table
 from tests.mcp.real.clients.catalogue import CLIENTS, Client
-from tests.mcp.real.served_stores import Keeper, ServedStores
+from tests.mcp.real.served_stores import ON_REQUEST_TOOLS, Keeper, ServedStores
 from tests.mcp.tools import two_stores as tools_hall
 from tests.mcp.tools.shop import ANNS, ITEM, PRODUCT, opened
 from tests.mcp.tools.test_reads_apart import everything
@@ -30,7 +30,6 @@ from tolsey.storage.records.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("node")
 
-ON_REQUEST_TOOLS = ("list_deals", "get_deal", "list_offers")
 LONGEST = 180.0
 ANN = 1_000_000
 
