@@ -30,7 +30,8 @@ from tolsey.storage.records.selling.deals import Side
 from tolsey.storage.selling import listings
 
 MOST: Final = 200
-"""Of how many stores and listings it is told."""
+"""Of how many stores it is told."""
+MOST_LISTINGS: Final = 50
 MOST_DEALS: Final = 20
 
 
@@ -44,7 +45,7 @@ async def wanted(
     begun = await launches.load(database, ids)
     under_way = await agent_operations.load(database, ids)
     owed = await compliance.owed_to_customers(database, ids)
-    listed = await listings.page_of_user(database, user_id, None, None, MOST)
+    listed = await listings.page_of_user(database, user_id, None, None, MOST_LISTINGS)
     deciders = {one.id for one in own if RANKS[one.role] >= RANKS["admin"]}
     found: list[tuple[str, Want]] = [
         (id, _unpaid(id)) for id in await subscriptions.unpaid(database, [one.id for one in own])
