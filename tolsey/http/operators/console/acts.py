@@ -36,12 +36,6 @@ routes = Blueprint("console_acts", __name__, url_prefix="/admin")
 answer_with_pages(routes)
 
 
-class ReplayedGroup(Reason):
-    """Why a group is settled, and how many a second."""
-
-    per_second: Annotated[float, Field(ge=0.1, le=dead_letters.FASTEST)] | None = None
-
-
 class MovedSlot(Reason):
     """Why a slot goes to a process, or, where none is named, wherever it falls."""
 
@@ -85,10 +79,8 @@ async def settle_group(fingerprint: str, act: Act) -> Response:
 
     return await acted(
         page_of,
-        ReplayedGroup,
-        lambda data: dead_letters.settle_group(
-            fingerprint=fingerprint, act=act, data=GroupAct(**data.model_dump())
-        ),
+        GroupAct,
+        lambda data: dead_letters.settle_group(fingerprint=fingerprint, act=act, data=data),
         f"/admin/dead-letters?done={act}",
     )
 
@@ -176,8 +168,8 @@ async def run_job(name: str) -> Response:
 
     return await acted(
         page_of,
-        Reason,
-        lambda data: admin.run_cron(name=name, data=JobRun(reason=data.reason)),
+        JobRun,
+        lambda data: admin.run_cron(name=name, data=data),
         "/admin/jobs?done=run",
     )
 
