@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.http.files.emptied import is_emptied
 from tolsey.http.clients.objects import FileTooLarge, ObjectGone, Objects, ObjectsAway
 from tolsey.sandbox.objects import Bucket
 
@@ -85,7 +86,7 @@ async def test_of_what_is_too_large_nothing_stays(
     with pytest.raises(FileTooLarge):
         await objects.take_in(many(40 * MIB), 30 * MIB)
     assert (bucket.objects, bucket.uploads) == ({}, {})
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    await is_emptied(tmp_path)
 
 
 async def test_a_large_file_passes_through_a_small_memory(tmp_path: Path) -> None:
@@ -130,6 +131,19 @@ async def test_what_came_in_and_was_left_is_swept_and_the_rest_stays(
     assert await objects.sweep_incoming(now - timedelta(days=1)) == 0
     assert await objects.sweep_incoming(now + timedelta(minutes=1)) == 1
     assert await read(objects, ANN, sha256) == b"kept"
+
+
+async def test_an_upload_whose_process_was_killed_is_swept_from_a_folder(tmp_path: Path) -> None:
+    """The store lists no such file, so that it would lie there for good."""
+    objects = Objects.in_folder(tmp_path)
+    unfinished = tmp_path / "incoming" / "up_1#1"
+    unfinished.parent.mkdir()
+    unfinished.write_bytes(b"half of a contract")
+    now = datetime.now(UTC)
+    assert await objects.sweep_incoming(now - timedelta(days=1)) == 0
+    assert unfinished.exists()
+    assert await objects.sweep_incoming(now + timedelta(minutes=1)) == 1
+    assert not unfinished.exists()
 
 
 async def test_a_bucket_that_is_away_says_so(

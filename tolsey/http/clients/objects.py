@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import obstore
+from anyio import to_thread
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, S3Store
 
@@ -59,8 +60,9 @@ class Incoming:
 class Objects:
     """Keeps bytes under what they come to, apart for each organization."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, folder: Path | None = None) -> None:
         self._store = store
+        self._folder = folder
 
     @classmethod
     def of(cls, url: str | None, data_dir: Path) -> "Objects":
@@ -73,7 +75,7 @@ class Objects:
     def in_folder(cls, folder: Path) -> "Objects":
         """Open a folder of this machine, which is made where it is not there."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return cls(LocalStore(folder, mkdir=True))
+        return cls(LocalStore(folder, mkdir=True), folder)
 
     async def take_in(self, chunks: AsyncIterator[bytes], most_bytes: int) -> Incoming:
         """Write bytes down as they come; raises FileTooLarge, and nothing of it stays, when too many do."""
@@ -130,6 +132,16 @@ class Objects:
                 left += [one["path"] for one in page if one["last_modified"] < before]
         for path in left:
             await self._delete(path)
+        return len(left) + await to_thread.run_sync(self._sweep_unfinished, before.timestamp())
+
+    def _sweep_unfinished(self, before: float) -> int:
+        """Take away parts whose process was ended: a folder's store writes them to `name#1` and lists none of those."""
+        if self._folder is None:
+            return 0
+        parts = (self._folder / INCOMING).glob("*#*")
+        left = [part for part in parts if part.stat().st_mtime < before]
+        for part in left:
+            part.unlink(missing_ok=True)
         return len(left)
 
     async def keep_erasure(self, name: str, entry: bytes) -> None:
