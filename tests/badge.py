@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.rules import ROOT
 from tolsey.actors.listing.verification import Badge
-from tolsey.http.answers.selling import VerificationAnswer
+from tolsey.http.answers.market.selling import VerificationAnswer
 from tolsey.http.layout.templates import rendered
 from tolsey.http.selling.badge import BadgePicture, Shown, Theme
 

@@ -18,7 +18,7 @@ from tolsey.actors.organization.billing import refunds
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.provisioning import transferring
 from tolsey.actors.storefront import registry
-from tolsey.http.operators import health
+from tolsey.http.operators.measures import health
 from tolsey.http.web import policies
 from tolsey.sandbox.commerce.shop.state import TOKEN_LIFETIME_SECONDS
 from tolsey.storage.commerce import compliance

@@ -48,7 +48,7 @@ from tolsey.http.mcp.opening import opened
 from tolsey.http.memory.embedding import MemoryEmbedder
 from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth.agents import Agents
-from tolsey.http.operators.exposition import ProcessCollector
+from tolsey.http.operators.measures.exposition import ProcessCollector
 from tolsey.http.privacy.answering import CustomerAnswers
 from tolsey.http.status.telling import StatusLetters
 from tolsey.http.stores.exports import ExportWriter

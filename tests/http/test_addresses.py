@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.http.people import settings_of
-from tolsey.http.web import addresses
+from tolsey.http.web.callers import addresses
 from tolsey.settings import LOOPBACK
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tolsey.http.answers.operators import CallAnswer, ProofStateAnswer, SoldAnswer
+from tolsey.http.answers.operators.diagnosis import CallAnswer, ProofStateAnswer, SoldAnswer
 from tolsey.http.operators.diagnosis import LONG_UNDER_WAY, Facts, causes_of
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.records.commerce.connection import (

@@ -13,7 +13,7 @@ from tests.http.people import NOON, Person, SignUp, made_operator
 from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
 from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.http.app import create_app
-from tolsey.http.operators import identities as identity_routes
+from tolsey.http.operators.obligations import identities as identity_routes
 from tolsey.http.people import auth
 from tolsey.http.stores import routes as stores_routes
 from tolsey.http.web.context import Service

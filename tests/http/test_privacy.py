@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tolsey.http.answers.compliance import ObligationClock
+from tolsey.http.answers.people.compliance import ObligationClock
 from tolsey.http.privacy.answering import addresses_in
 from tolsey.storage.records.commerce.compliance import ComplianceRequest, ComplianceTopic
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.web.replay import (
+from tolsey.http.web.repeats.replay import (
     Fate,
     fate_of,
     fingerprint_of,

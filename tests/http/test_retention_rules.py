@@ -4,7 +4,7 @@ import pytest
 
 from tests.http.people import SignUp, made_operator
 from tolsey.http.app import create_app
-from tolsey.http.operators import retention as retention_routes
+from tolsey.http.operators.obligations import retention as retention_routes
 from tolsey.http.people import auth
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge

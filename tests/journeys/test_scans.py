@@ -22,7 +22,7 @@ from tolsey.actors.storefront.messages import (
     storefront,
 )
 from tolsey.actors.storefront.observed import CATEGORIES
-from tolsey.http.answers.intelligence import ScanReportAnswer
+from tolsey.http.answers.market.intelligence import ScanReportAnswer
 from tolsey.sandbox.providers import IntelligenceProviders
 from tolsey.sandbox.storefronts import Storefront, Storefronts, product
 from tolsey.service import Running, running

@@ -16,7 +16,7 @@ from tests.pages.conftest import ServedSite, Till
 from tests.pages.test_badge import READABLE, contrast
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
-from tolsey.http.answers.money import CreditsAnswer, LedgerEntryAnswer
+from tolsey.http.answers.money.credits import CreditsAnswer, LedgerEntryAnswer
 from tolsey.http.billing.pages import MOST_LOOKS
 from tolsey.http.billing.views import BillingAccount, BillingPage
 from tolsey.http.layout.templates import rendered

@@ -15,7 +15,7 @@ from tolsey.actors.listing.verification import Badge
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.processor import ChargePreview
-from tolsey.http.answers.proposals import ProposalAnswer
+from tolsey.http.answers.stores.proposals import ProposalAnswer
 from tolsey.http.billing.views import (
     BillingPage,
     CancellationPage,

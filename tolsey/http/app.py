@@ -14,9 +14,11 @@ from tolsey.http.description import documentation
 from tolsey.http.files.uploads import PacedConnection, PacedRequest
 from tolsey.http.layout import answers as pages
 from tolsey.http.layout import assets, gallery, templates
-from tolsey.http.web import access, context, cookies, errors, json, limits
+from tolsey.http.web import access, context, json, limits
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import NOTHING, ASGIApp, Edge, Hosts, Scope
+from tolsey.http.web.refusing import errors
 from tolsey.http.web.requests import ROUTE, RequestTally
 
 MAXIMUM_BODY_BYTES = 1024 * 1024

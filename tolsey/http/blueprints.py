@@ -51,22 +51,12 @@ from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
-from tolsey.http.operators import (
-    admin,
-    compliance,
-    compliance_pages,
-    cron,
-    dead_letters,
-    finding,
-    health,
-    identities,
-    mail,
-    metrics,
-    retention,
-    security,
-    shards,
-)
+from tolsey.http.operators import admin, cron, dead_letters, finding, mail, security, shards
 from tolsey.http.operators.console import acts, record, work
+from tolsey.http.operators.measures import health, metrics
+from tolsey.http.operators.obligations import identities, retention
+from tolsey.http.operators.obligations import pages as compliance_pages
+from tolsey.http.operators.obligations import requests as compliance
 from tolsey.http.people import (
     account,
     api_keys,

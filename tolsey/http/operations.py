@@ -11,8 +11,8 @@ from tolsey.actors.organization.operations.messages import AwaitOperation
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.storefront.messages import AwaitScan, storefront
 from tolsey.http.answers.base import Accepted, ApiAnswer
-from tolsey.http.answers.intelligence import ScanReportAnswer
-from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
+from tolsey.http.answers.market.intelligence import ScanReportAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.web.access import caller, is_administrator, session
 from tolsey.http.web.context import ask, now, service
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, ShardUnavailable

@@ -1,7 +1,7 @@
 """What is told in other currencies is shown as the first is."""
 
 from tolsey.actors.listing.ranges import METRICS
-from tolsey.http.answers.selling import OtherCurrencyAnswer, RangeAnswer
+from tolsey.http.answers.market.selling import OtherCurrencyAnswer, RangeAnswer
 from tolsey.http.selling.attestation import disclosed
 from tolsey.storage.records.selling.listing import Visibility
 

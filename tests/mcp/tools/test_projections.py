@@ -8,7 +8,7 @@ import pytest
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
 from tolsey.actors.organization.plans import Plan
-from tolsey.http.answers.money import CreditsAnswer, MoneyAnswer, PlanAnswer
+from tolsey.http.answers.money.credits import CreditsAnswer, MoneyAnswer, PlanAnswer
 from tolsey.http.mcp.tools.answers import DecimalMoney, known_money
 from tolsey.http.mcp.tools.building import ReadTools
 from tolsey.http.mcp.tools.reads.facts import FactsPart

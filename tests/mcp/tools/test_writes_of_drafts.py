@@ -6,7 +6,7 @@ import pytest
 
 from tests.mcp.tools.shop import Counter, answered, opened
 from tests.mcp.tools.two_stores import TwoStores, refused
-from tolsey.http.answers.operations import OperationAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.content import Collection, ContentPage
 from tolsey.storage.commerce import agent_operations

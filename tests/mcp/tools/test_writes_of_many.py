@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.tools.shop import ANNS, ITEM, Counter, opened
 from tests.mcp.tools.two_stores import TwoStores, refused, result
 from tolsey.actors.store.editing import edits
-from tolsey.http.answers.operations import OperationAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.http.mcp.tools.schemas import answer_schema_of
 from tolsey.http.mcp.tools.writes.changes import CHANGES
 from tolsey.http.mcp.tools.writes.many import TOOLS, ManyResult, OneOfMany

@@ -6,7 +6,7 @@ import pytest
 
 from tests.mcp.tools.shop import ANNS, Counter, answered, opened
 from tests.mcp.tools.two_stores import TwoStores, refused
-from tolsey.http.answers.operations import OperationAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.storage.commerce import agent_operations

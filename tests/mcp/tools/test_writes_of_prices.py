@@ -7,7 +7,7 @@ import pytest
 
 from tests.mcp.tools.shop import PRODUCT, Counter, answered, opened
 from tests.mcp.tools.two_stores import TwoStores, refused
-from tolsey.http.answers.operations import OperationAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import Variant
 from tolsey.storage.commerce import agent_operations

@@ -13,14 +13,14 @@ from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Conflict, Unprocessable
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.payouts import AffiliateCodeAnswer, RedemptionAnswer
+from tolsey.http.answers.money.payouts import AffiliateCodeAnswer, RedemptionAnswer
 from tolsey.http.billing.payout_accounts import require_verified_account
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.storage.money import affiliates
 

@@ -12,7 +12,7 @@ from tolsey.actors.organization.agreements.messages import (
     SetContract,
 )
 from tolsey.actors.organization.messages import organization
-from tolsey.http.answers.billing import ContractAnswer
+from tolsey.http.answers.money.billing import ContractAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Whole, Why
 from tolsey.http.web.context import ask, now

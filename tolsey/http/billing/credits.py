@@ -9,7 +9,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.organization.ledger.messages import GRANTS_SHOWN, AdjustCredits, ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.money import (
+from tolsey.http.answers.money.credits import (
     AdjustedAnswer,
     CreditsAnswer,
     LedgerEntryAnswer,
@@ -20,8 +20,8 @@ from tolsey.http.billing import acts as billing
 from tolsey.http.web.access import administrator, caller, member_of, session
 from tolsey.http.web.api_model import ApiModel, Whole, Why
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import MAXIMUM_LIMIT, PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.runtime.errors import Duplicate
 from tolsey.storage.money import credits
 

@@ -14,7 +14,12 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Change
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.money import CreditsAnswer, GrantAnswer, LedgerEntryAnswer, spent_after
+from tolsey.http.answers.money.credits import (
+    CreditsAnswer,
+    GrantAnswer,
+    LedgerEntryAnswer,
+    spent_after,
+)
 from tolsey.http.billing import acts as billing
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.billing.views import (

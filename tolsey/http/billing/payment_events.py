@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.billing import PaymentEventAnswer, RetriedAnswer
+from tolsey.http.answers.money.billing import PaymentEventAnswer, RetriedAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service

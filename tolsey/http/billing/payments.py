@@ -9,20 +9,20 @@ from quart_schema import tag_blueprint
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.acts import next_plan
 from tolsey.actors.organization.billing.messages import SubscriptionView
-from tolsey.http.answers.billing import (
+from tolsey.http.answers.money.billing import (
     CancelledAnswer,
     DunningAnswer,
     NextPlanAnswer,
     PlanChangedAnswer,
     SubscriptionAnswer,
 )
-from tolsey.http.answers.money import UrlAnswer
+from tolsey.http.answers.money.credits import UrlAnswer
 from tolsey.http.billing import acts as billing
 from tolsey.http.clients.payments.requests import Feedback
 from tolsey.http.operations import AcceptedOperation, answer_of
 from tolsey.http.web.access import member_of, session
 from tolsey.http.web.api_model import ApiModel, Identifier
-from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.repeats.idempotency import idempotent
 
 Word = Annotated[str, Field(max_length=40)]
 Comment = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

@@ -6,7 +6,7 @@ import structlog
 
 from tolsey.actors.processor import ProcessorError
 from tolsey.actors.refusals import Forbidden, MissingCredential
-from tolsey.http.answers.selling import SellerAccountAnswer
+from tolsey.http.answers.market.selling import SellerAccountAnswer
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller
 from tolsey.http.web.context import service

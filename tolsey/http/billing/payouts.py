@@ -11,8 +11,8 @@ from quart_schema import tag_blueprint
 from tolsey.actors import paying
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Created, Media
-from tolsey.http.answers.money import MoneyAnswer, UrlAnswer
-from tolsey.http.answers.payouts import (
+from tolsey.http.answers.money.credits import MoneyAnswer, UrlAnswer
+from tolsey.http.answers.money.payouts import (
     NoPayoutAccountAnswer,
     OnboardingAnswer,
     PayoutAccountAnswer,
@@ -23,7 +23,7 @@ from tolsey.http.web import limits, policies
 from tolsey.http.web.access import administrator, caller, session
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole, Why
 from tolsey.http.web.context import new_id, now, service
-from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.money import payouts
 from tolsey.storage.money.payouts import PaidOut
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutState

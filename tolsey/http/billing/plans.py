@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.organization import plans
 from tolsey.actors.refusals import NotFound, Unauthorized
-from tolsey.http.answers.money import ChoicesAnswer, PlanAnswer, PlansAnswer
+from tolsey.http.answers.money.credits import ChoicesAnswer, PlanAnswer, PlansAnswer
 from tolsey.http.web.access import identify, public
 from tolsey.http.web.api_model import ApiModel, Identifier
 from tolsey.http.web.context import now, service

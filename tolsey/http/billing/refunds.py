@@ -9,13 +9,13 @@ from quart_schema import tag_blueprint
 from tolsey.actors.organization.billing.messages import GiveBackPayment
 from tolsey.actors.organization.messages import organization
 from tolsey.http.answers.base import Created
-from tolsey.http.answers.billing import RefundAnswer
+from tolsey.http.answers.money.billing import RefundAnswer
 from tolsey.http.billing.acts import require_key
 from tolsey.http.operations import AcceptedOperation, answer_of, carried_out
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Identifier, Why
 from tolsey.http.web.context import new_id, now
-from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.repeats.idempotency import idempotent
 
 routes = Blueprint("refunds", __name__, url_prefix="/api/admin/refunds")
 tag_blueprint(routes, ["Administration"])

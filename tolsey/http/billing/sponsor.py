@@ -3,11 +3,11 @@
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
-from tolsey.http.answers.money import UrlAnswer
+from tolsey.http.answers.money.credits import UrlAnswer
 from tolsey.http.billing import acts as billing
 from tolsey.http.web.access import session
 from tolsey.http.web.api_model import ApiModel, Identifier
-from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.repeats.idempotency import idempotent
 
 routes = Blueprint("sponsor", __name__, url_prefix="/api/sponsor")
 tag_blueprint(routes, ["Billing"])

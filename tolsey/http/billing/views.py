@@ -11,7 +11,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.plans import Cadence, Offer, Plan
 from tolsey.actors.processor import ChargePreview
-from tolsey.http.answers.money import CreditsAnswer, GrantAnswer, LedgerEntryAnswer
+from tolsey.http.answers.money.credits import CreditsAnswer, GrantAnswer, LedgerEntryAnswer
 from tolsey.http.layout.forms import Filled
 from tolsey.http.layout.templates import Page
 from tolsey.storage.people.accounts import OrganizationRow

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from tolsey.http.answers.memory import RememberedAnswer
+from tolsey.http.answers.stores.memory import RememberedAnswer
 from tolsey.storage.chat.knowledge import StoreKnowledge, knowledge
 from tolsey.storage.commerce.connections import shop_key_of
 from tolsey.storage.commerce.stores import StoreRow

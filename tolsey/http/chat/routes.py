@@ -11,7 +11,7 @@ from quart_schema import tag_blueprint, validate_request
 from tolsey.actors.chat import input_tokens
 from tolsey.actors.refusals import Unprocessable
 from tolsey.http.answers.base import Media
-from tolsey.http.answers.chat import ChatPlanAnswer
+from tolsey.http.answers.stores.chat import ChatPlanAnswer
 from tolsey.http.chat import prompt
 from tolsey.http.chat.generation import AnswerGeneration, Order
 from tolsey.http.chat.requests import sizes_of
@@ -20,8 +20,8 @@ from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole
 from tolsey.http.web.context import new_id, now, service
-from tolsey.http.web.idempotency import HEADER, idempotent
 from tolsey.http.web.limits import limited
+from tolsey.http.web.repeats.idempotency import HEADER, idempotent
 from tolsey.runtime import ids
 
 MOST_MESSAGES = 200

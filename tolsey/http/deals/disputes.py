@@ -9,8 +9,8 @@ from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
 from tolsey.http.answers.base import ListAnswer
-from tolsey.http.answers.deals import DisputeAnswer
-from tolsey.http.answers.money import money
+from tolsey.http.answers.market.deals import DisputeAnswer
+from tolsey.http.answers.money.credits import money
 from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.showing import amount
 from tolsey.http.layout.answers import answer_with_pages, shown

@@ -1,7 +1,7 @@
 """The verified figures that documents of a deal name."""
 
 from tolsey.actors.listing.deals.metrics import COMPARED_BY, FROZEN_BY
-from tolsey.http.answers.deals import DealFiguresAnswer, DealMetricsAnswer
+from tolsey.http.answers.market.deals import DealFiguresAnswer, DealMetricsAnswer
 from tolsey.http.selling.attestation import verification_of
 from tolsey.http.web.context import now, service
 from tolsey.storage.selling import deals

@@ -6,13 +6,13 @@ from quart_schema import tag_blueprint
 from tolsey.actors.listing.deals.messages import AnswerOffer, MakeOffer
 from tolsey.actors.refusals import Forbidden, NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.deals import DealAnswer, OfferAnswer
+from tolsey.http.answers.market.deals import DealAnswer, OfferAnswer
 from tolsey.http.deals.bodies_of_deals import NewOffer
 from tolsey.http.deals.parties import Party, party_to, told
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.context import new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.records.selling.deals import Side
 from tolsey.storage.selling import deals
 

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tolsey.actors.listing.deals.marks import INSPECTION_DAYS
 from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.metrics import compared
-from tolsey.http.answers.deals import DealFiguresAnswer
+from tolsey.http.answers.market.deals import DealFiguresAnswer
 from tolsey.http.layout.words import money
 from tolsey.storage.records.selling.listing import ListingRecord
 

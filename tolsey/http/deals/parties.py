@@ -10,7 +10,7 @@ from tolsey.actors.listing.deals.messages import DealView, ReadDeals
 from tolsey.actors.listing.machines import OPERATOR
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Forbidden, NotFound, Refusal
-from tolsey.http.answers.deals import DealAnswer
+from tolsey.http.answers.market.deals import DealAnswer
 from tolsey.http.billing.payout_accounts import require_seller_account
 from tolsey.http.web.access import RANKS, caller, is_administrator
 from tolsey.http.web.context import ask, new_id, now, service

@@ -23,16 +23,16 @@ from tolsey.actors.listing.machines import OPERATOR
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Forbidden, NotFound
 from tolsey.http.answers.base import Created, Media
-from tolsey.http.answers.deals import LegalSignatureAnswer
+from tolsey.http.answers.market.deals import LegalSignatureAnswer
 from tolsey.http.deals import papers
 from tolsey.http.deals.bodies_of_deals import Words
 from tolsey.http.deals.figures import named_figures
 from tolsey.http.deals.parties import Party, may_sell, party_to, signature_of
-from tolsey.http.web import addresses, cookies
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.api_model import ApiModel
+from tolsey.http.web.callers import addresses, cookies
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.people import accounts
 from tolsey.storage.records.selling.deals import OPEN_SIGNATURES, LegalSignature, Side
 from tolsey.storage.selling import deals, listings

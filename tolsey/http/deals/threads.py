@@ -11,7 +11,7 @@ from tolsey.actors.listing.deals.moves import DealMoveName
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.deals import DealAnswer, DealEventAnswer, LedgerCheckAnswer
+from tolsey.http.answers.market.deals import DealAnswer, DealEventAnswer, LedgerCheckAnswer
 from tolsey.http.deals.bodies_of_deals import (
     AccessRequest,
     DealMove,
@@ -23,8 +23,8 @@ from tolsey.http.deals.signing_routes import WantedSignature, issued
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.records.selling.deals import DealEvent, DealStage, Side
 from tolsey.storage.records.selling.listing import PUBLIC_STATUSES
 from tolsey.storage.selling import deals, listings

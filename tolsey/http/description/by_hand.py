@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tolsey.http.answers.base import ApiAnswer
-from tolsey.http.answers.oauth import (
+from tolsey.http.answers.people.oauth import (
     ClientAnswer,
     IntrospectionAnswer,
     OAuthErrorAnswer,

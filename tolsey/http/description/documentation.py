@@ -27,8 +27,8 @@ from tolsey.http.answers.base import Described, Media, answers_of
 from tolsey.http.description import by_hand, refusals
 from tolsey.http.layout.assets import address_of
 from tolsey.http.layout.templates import Page, rendered
-from tolsey.http.web import queue_proof
 from tolsey.http.web.access import Access, access_of, public
+from tolsey.http.web.callers import queue_proof
 
 ASSETS = {
     "swagger-ui.css": "text/css",

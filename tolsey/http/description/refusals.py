@@ -10,8 +10,8 @@ from typing import Any, Final
 from tolsey.actors.codes import CODES
 from tolsey.http.description.by_hand import PROBLEM, Described
 from tolsey.http.web.access import Access, access_of
-from tolsey.http.web.idempotency import HEADER, is_idempotent
 from tolsey.http.web.limits import policies_of
+from tolsey.http.web.repeats.idempotency import HEADER, is_idempotent
 
 View = Callable[..., Any]
 

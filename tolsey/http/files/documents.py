@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from tolsey.actors.store.connection.messages import ConnectionView
 from tolsey.http.answers.base import ApiAnswer
-from tolsey.http.answers.stores import (
+from tolsey.http.answers.stores.connection import (
     ConnectionAnswer,
     ConnectionPeriodAnswer,
     StoreAnswer,

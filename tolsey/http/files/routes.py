@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound, Unavailable
 from tolsey.http.answers.base import NoBody, NoContent
-from tolsey.http.answers.files import AddressAnswer, FileAnswer
+from tolsey.http.answers.stores.files import AddressAnswer, FileAnswer
 from tolsey.http.clients.objects import ObjectGone, ObjectsAway
 from tolsey.http.files.keeping import PATH
 from tolsey.http.web.access import member_of, public, session, store_of

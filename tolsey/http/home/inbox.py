@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from tolsey.http.answers.deals import DealAnswer
+from tolsey.http.answers.market.deals import DealAnswer
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.deals import threads
 from tolsey.http.deals.bodies_of_deals import DealQuery

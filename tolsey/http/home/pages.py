@@ -12,7 +12,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
-from tolsey.http.answers.money import CreditsAnswer
+from tolsey.http.answers.money.credits import CreditsAnswer
 from tolsey.http.billing.views import address as billing_address
 from tolsey.http.home import inbox
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown

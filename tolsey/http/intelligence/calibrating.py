@@ -10,7 +10,7 @@ from tolsey.actors.listing.verification import settle
 from tolsey.actors.refusals import Conflict
 from tolsey.actors.storefront.effects import CALIBRATION_LASTS
 from tolsey.actors.storefront.messages import DiscoverStorefront, storefront
-from tolsey.http.answers.intelligence import CalibrationAnswer, CalibrationConsentAnswer
+from tolsey.http.answers.market.intelligence import CalibrationAnswer, CalibrationConsentAnswer
 from tolsey.http.web.access import caller, listing_of, public, session
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, now, service

@@ -10,7 +10,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.domains import required_domain
 from tolsey.actors.storefront.messages import RequestScan, storefront
 from tolsey.http.answers.base import Accepted
-from tolsey.http.answers.intelligence import ScanAnswer
+from tolsey.http.answers.market.intelligence import ScanAnswer
 from tolsey.http.web.access import internal
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, now, service

@@ -11,7 +11,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.refusals import Conflict, NotFound, PaymentRequired
 from tolsey.actors.storefront.messages import DiscoverStorefront, RequestScan, storefront
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.intelligence import CompetitorAnswer, ScanAnswer
+from tolsey.http.answers.market.intelligence import CompetitorAnswer, ScanAnswer
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, organization_of, session, store_of
 from tolsey.http.web.api_model import ApiModel

@@ -11,7 +11,7 @@ from tolsey.actors.storefront.effects import stock_move, tracked
 from tolsey.actors.storefront.registry import shown_state
 from tolsey.actors.storefront.sales import SnapshotTimes, TrackedProduct
 from tolsey.actors.storefront.velocity import Figure
-from tolsey.http.answers.intelligence import ComparedAnswer, highlights
+from tolsey.http.answers.market.intelligence import ComparedAnswer, highlights
 from tolsey.http.web.paging import InvalidCursor
 from tolsey.storage.database import Database, Row
 from tolsey.storage.intelligence import history, registry

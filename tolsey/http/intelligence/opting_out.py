@@ -10,7 +10,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.domains import required_domain
 from tolsey.actors.storefront.messages import SuppressStorefront, storefront
 from tolsey.http.answers.base import Accepted
-from tolsey.http.answers.intelligence import SuppressionAnswer
+from tolsey.http.answers.market.intelligence import SuppressionAnswer
 from tolsey.http.web import policies
 from tolsey.http.web.access import public
 from tolsey.http.web.api_model import ApiModel

@@ -17,7 +17,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.actors.storefront.messages import RequestScan, storefront
 from tolsey.http.answers.base import Accepted, ListAnswer, list_of
-from tolsey.http.answers.intelligence import (
+from tolsey.http.answers.market.intelligence import (
     ChangeAnswer,
     ComparedAnswer,
     ScanAnswer,

@@ -9,8 +9,8 @@ from quart_schema import tag_blueprint
 from tolsey.actors.domains import required_domain
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.storefront.messages import RequestScan, storefront
-from tolsey.http.answers.intelligence import ScanReportAnswer
-from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
+from tolsey.http.answers.market.intelligence import ScanReportAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.operations import AcceptedOperation, scanned
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel

@@ -9,7 +9,7 @@ import orjson
 
 from tolsey.actors.storefront.observed import CATEGORIES, Provenance, ScanVerdict
 from tolsey.actors.storefront.registry import shown_state
-from tolsey.http.answers.intelligence import HighlightAnswer, highlights
+from tolsey.http.answers.market.intelligence import HighlightAnswer, highlights
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.charts import Chart, Mark, thinned
 from tolsey.http.layout.words import day

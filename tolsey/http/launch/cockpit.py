@@ -13,7 +13,7 @@ from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.actors.store.launch.executors import BUILT
 from tolsey.actors.store.launch.grants import grant_address
 from tolsey.actors.store.launch.playbook import PLAYBOOK, PlaybookMilestone
-from tolsey.http.answers.launch import DocumentAnswer
+from tolsey.http.answers.stores.launch import DocumentAnswer
 from tolsey.http.launch import routes as api
 from tolsey.http.launch import running
 from tolsey.http.launch.picture import PICTURE, Node, Picture

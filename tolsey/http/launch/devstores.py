@@ -9,7 +9,7 @@ from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.provisioning.messages import ClaimDevStore, RequestTransfer
 from tolsey.actors.store.provisioning.transferring import view
-from tolsey.http.answers.devstores import DevStoreAnswer
+from tolsey.http.answers.stores.devstores import DevStoreAnswer
 from tolsey.http.stores.integrations import ShopApp, connecting
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of

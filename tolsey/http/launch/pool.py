@@ -7,7 +7,7 @@ from tolsey.actors.ports import Shop
 from tolsey.actors.refusals import Conflict, Unprocessable
 from tolsey.actors.store.provisioning.transferring import TEST_PLANS
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.devstores import PooledStoreAnswer
+from tolsey.http.answers.stores.devstores import PooledStoreAnswer
 from tolsey.http.stores.integrations import ShopApp, opened, plan_name
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.context import now, service

@@ -6,7 +6,7 @@ from typing import Final
 
 from quart import Blueprint, Response, request
 
-from tolsey.http.answers.devstores import PooledStoreAnswer
+from tolsey.http.answers.stores.devstores import PooledStoreAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.operators.console.sections import ConsolePage

@@ -4,7 +4,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.store.launch.playbook import PLAYBOOK
-from tolsey.http.answers.launch import SkillAnswer, SkillsAnswer
+from tolsey.http.answers.stores.launch import SkillAnswer, SkillsAnswer
 from tolsey.http.web.access import public
 
 routes = Blueprint("registry", __name__, url_prefix="/api/registry")

@@ -14,7 +14,7 @@ from tolsey.actors.store.launch.messages import BeginLaunch, ChangeLaunchSpec, D
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created
-from tolsey.http.answers.launch import CockpitAnswer, LaunchAnswer, MilestoneRunAnswer
+from tolsey.http.answers.stores.launch import CockpitAnswer, LaunchAnswer, MilestoneRunAnswer
 from tolsey.http.launch import running
 from tolsey.http.launch.forms import LaunchBody, OnboardingSpec, SpecBody, pricing_of
 from tolsey.http.web import policies

@@ -11,7 +11,7 @@ from tolsey.actors.store.launch.graph import DONE, MilestoneStop, unmet
 from tolsey.actors.store.launch.messages import MilestoneOutcome, RunMilestone
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.launch import DocumentAnswer, MilestoneRunAnswer
+from tolsey.http.answers.stores.launch import DocumentAnswer, MilestoneRunAnswer
 from tolsey.http.web.context import Service
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import launches

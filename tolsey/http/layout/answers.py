@@ -15,11 +15,11 @@ from tolsey.actors.refusals import MissingCredential, Refusal, Unauthorized, Unp
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import WHOLE, Filled, Misfilled, unreadable
 from tolsey.http.layout.templates import Page, rendered
-from tolsey.http.web import errors
 from tolsey.http.web.access import Caller, identify
 from tolsey.http.web.api_model import NUL
-from tolsey.http.web.cookies import SAFE_METHODS
+from tolsey.http.web.callers.cookies import SAFE_METHODS
 from tolsey.http.web.limits import TooManyRequests
+from tolsey.http.web.refusing import errors
 from tolsey.storage.errors import StorageError
 
 SEE_OTHER: Final = 303

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tolsey.actors.organization import plans
-from tolsey.http.answers.money import in_dollars
+from tolsey.http.answers.money.credits import in_dollars
 from tolsey.storage.records.money.currencies import in_units
 
 CENT: Final = plans.MICRO_PER_CENT

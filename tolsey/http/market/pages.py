@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.selling import PublicListingAnswer, VerificationAnswer
+from tolsey.http.answers.market.selling import PublicListingAnswer, VerificationAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.amounts import in_minor
 from tolsey.http.layout.answers import answer_with_pages, filled_again, shown

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from tolsey.http.answers.base import ListAnswer
-from tolsey.http.answers.selling import PublicListingAnswer
+from tolsey.http.answers.market.selling import PublicListingAnswer
 from tolsey.http.selling.bodies import LARGEST_AMOUNT, Country, Currency
 from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.web.context import now, service

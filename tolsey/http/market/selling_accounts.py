@@ -3,7 +3,7 @@
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
-from tolsey.http.answers.selling import SellerAccountAnswer
+from tolsey.http.answers.market.selling import SellerAccountAnswer
 from tolsey.http.billing.payout_accounts import seller_account
 from tolsey.http.web.access import member_of, session
 from tolsey.http.web.api_model import ApiModel, Identifier

@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.selling import PublicListingAnswer
+from tolsey.http.answers.market.selling import PublicListingAnswer
 from tolsey.http.selling.listing_views import to_anyone
 from tolsey.http.web.access import caller, session
 from tolsey.http.web.context import now, service

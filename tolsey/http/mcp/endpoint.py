@@ -19,8 +19,8 @@ from tolsey.http.mcp.replies import Reply
 from tolsey.http.mcp.server import McpServer
 from tolsey.http.mcp.wire import RpcError, error_of
 from tolsey.http.web.edge import Headers, Receive, Scope, Send, answer_problem, answer_whole
-from tolsey.http.web.errors import refusal_of_fault, refusal_of_storage
 from tolsey.http.web.json import MalformedJson, parse_any
+from tolsey.http.web.refusing.errors import refusal_of_fault, refusal_of_storage
 from tolsey.http.webhooks.receiving import Bodies, DeliveryRefused, Gone
 from tolsey.runtime.errors import DeadlineExceeded, Overloaded, RuntimeFault, ShardUnavailable
 from tolsey.storage.errors import StorageUnavailable

@@ -12,7 +12,8 @@ from tolsey.http.mcp.wire import RpcError
 from tolsey.http.oauth.access_tokens import AccessTokens
 from tolsey.http.oauth.resources import StoreResource
 from tolsey.http.oauth.scopes import DEFAULT, allowed, implied, in_order, written
-from tolsey.http.web import addresses, policies
+from tolsey.http.web import policies
+from tolsey.http.web.callers import addresses
 from tolsey.http.web.edge import Headers, Scope
 from tolsey.http.web.limits import headers as standing_headers
 from tolsey.settings import Network

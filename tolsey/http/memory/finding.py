@@ -10,7 +10,7 @@ import structlog
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.memory.messages import EmbedRest
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.memory import RememberedAnswer
+from tolsey.http.answers.stores.memory import RememberedAnswer
 from tolsey.http.chat.credit_meter import AWAY
 from tolsey.http.clients.model import ModelFailed
 from tolsey.http.memory.embedding import MemoryEmbedder

@@ -7,7 +7,12 @@ from typing import Final
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedAnswer, VectorsAnswer
+from tolsey.http.answers.stores.memory import (
+    FactAnswer,
+    MessageAnswer,
+    RememberedAnswer,
+    VectorsAnswer,
+)
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _

@@ -18,13 +18,18 @@ from tolsey.actors.store.memory.messages import (
 )
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.memory import FactAnswer, MessageAnswer, RememberedList, VectorsAnswer
+from tolsey.http.answers.stores.memory import (
+    FactAnswer,
+    MessageAnswer,
+    RememberedList,
+    VectorsAnswer,
+)
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.chat import memory
 from tolsey.storage.records.memory import MemorySource
 

@@ -15,7 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
-from tolsey.http.answers.oauth import ClientAnswer
+from tolsey.http.answers.people.oauth import ClientAnswer
 from tolsey.http.oauth.documents import Documents, is_document
 from tolsey.http.oauth.names import is_shown
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError, credentials

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tolsey.http.answers.oauth import ResourceMetadataAnswer, ServerMetadataAnswer
+from tolsey.http.answers.people.oauth import ResourceMetadataAnswer, ServerMetadataAnswer
 from tolsey.http.oauth.resources import StoreResource
 from tolsey.http.oauth.scopes import DEFAULT, SCOPES
 

@@ -23,8 +23,9 @@ from tolsey.http.oauth.views import (
     ConsentPage,
     RefusedConsentPage,
 )
-from tolsey.http.web import cookies, limits, policies
+from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, identify, page, public
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow

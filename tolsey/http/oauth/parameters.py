@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl, unquote_plus
 
-from tolsey.http.answers.oauth import OAuthErrorAnswer
+from tolsey.http.answers.people.oauth import OAuthErrorAnswer
 
 MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 40

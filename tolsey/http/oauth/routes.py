@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from quart import Blueprint, Response, request
 
-from tolsey.http.answers.oauth import OAuthAnswer, OAuthErrorAnswer, RevokedAnswer
+from tolsey.http.answers.people.oauth import OAuthAnswer, OAuthErrorAnswer, RevokedAnswer
 from tolsey.http.oauth import clients, metadata, parameters
 from tolsey.http.oauth.parameters import InvalidClient, OAuthError
 from tolsey.http.oauth.resources import METADATA

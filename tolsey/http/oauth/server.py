@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 import structlog
 
-from tolsey.http.answers.oauth import IntrospectionAnswer, TokensAnswer
+from tolsey.http.answers.people.oauth import IntrospectionAnswer, TokensAnswer
 from tolsey.http.oauth import scopes as scopes_catalogue
 from tolsey.http.oauth.clients import Clients
 from tolsey.http.oauth.documents import is_document

@@ -14,15 +14,15 @@ from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Accepted, ListAnswer, list_of
-from tolsey.http.answers.operations import (
+from tolsey.http.answers.operators.diagnosis import CallAnswer
+from tolsey.http.answers.operators.operations import (
     ExecutionAnswer,
     JobAnswer,
     NamedExecutionAnswer,
     PlannedRunAnswer,
     RunningAnswer,
 )
-from tolsey.http.answers.operators import CallAnswer
-from tolsey.http.answers.runtime import (
+from tolsey.http.answers.operators.runtime import (
     ActorAnswer,
     ActorsAnswer,
     AuditAnswer,

@@ -6,7 +6,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import Tick, job
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.operations import OutcomeAnswer, RunAnswer
+from tolsey.http.answers.operators.operations import OutcomeAnswer, RunAnswer
 from tolsey.http.web.access import cron
 from tolsey.http.web.context import now, service
 from tolsey.runtime.errors import DeadlineExceeded

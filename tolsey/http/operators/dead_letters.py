@@ -12,7 +12,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
 from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.operators import (
+from tolsey.http.answers.operators.diagnosis import (
     DeadLetterAnswer,
     DeadLetterGroupAnswer,
     SettledGroupAnswer,

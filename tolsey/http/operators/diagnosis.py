@@ -9,8 +9,13 @@ from typing import Any, Final
 import orjson
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.operators import CallAnswer, CauseAnswer, DiagnosisAnswer, SoldAnswer
-from tolsey.http.answers.stores import StoreAnswer
+from tolsey.http.answers.operators.diagnosis import (
+    CallAnswer,
+    CauseAnswer,
+    DiagnosisAnswer,
+    SoldAnswer,
+)
+from tolsey.http.answers.stores.connection import StoreAnswer
 from tolsey.http.web.context import now, service
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight

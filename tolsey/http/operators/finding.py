@@ -7,7 +7,7 @@ from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
-from tolsey.http.answers.operators import DiagnosisAnswer, FindAnswer, FoundAnswer
+from tolsey.http.answers.operators.diagnosis import DiagnosisAnswer, FindAnswer, FoundAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.operators import diagnosis
 from tolsey.http.operators.console.sections import ConsolePage

@@ -7,7 +7,7 @@ from quart import Blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.runtime import BounceAnswer, MailAnswer
+from tolsey.http.answers.operators.runtime import BounceAnswer, MailAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import EMAIL_CHARACTERS, Email, Reason
 from tolsey.http.web.context import service

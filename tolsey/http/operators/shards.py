@@ -10,7 +10,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound, Unprocessable
 from tolsey.http.answers.base import list_of
-from tolsey.http.answers.runtime import ProcessAnswer, SlotAnswer, SlotsAnswer
+from tolsey.http.answers.operators.runtime import ProcessAnswer, SlotAnswer, SlotsAnswer
 from tolsey.http.operators.admin import note
 from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import Reason

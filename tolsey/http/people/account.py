@@ -14,8 +14,12 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import Conflict
 from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.accounts import AccountDeletionAnswer, AccountExportAnswer, KeptAnswer
 from tolsey.http.answers.base import Accepted, Media, NoBody, NoContent
+from tolsey.http.answers.people.account import (
+    AccountDeletionAnswer,
+    AccountExportAnswer,
+    KeptAnswer,
+)
 from tolsey.http.files.documents import in_chunks, of_store, sections_of
 from tolsey.http.operations import carried_out
 from tolsey.http.people.signing import Login, proven

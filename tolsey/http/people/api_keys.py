@@ -10,13 +10,13 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.people import ApiKeyAnswer, MadeKeyAnswer
+from tolsey.http.answers.people.members import ApiKeyAnswer, MadeKeyAnswer
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole
 from tolsey.http.web.context import now, service
-from tolsey.http.web.idempotency import idempotent, keep_instead
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent, keep_instead
 from tolsey.runtime.ids import new_id
 from tolsey.storage.people import api_keys
 from tolsey.storage.people.api_keys import LIFETIME_DAYS, MOST_LIVE, TooManyLive

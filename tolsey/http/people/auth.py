@@ -8,7 +8,7 @@ from quart import Blueprint, Response, after_this_request
 from quart_schema import tag_blueprint
 
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent
-from tolsey.http.answers.people import (
+from tolsey.http.answers.people.members import (
     CallerAnswer,
     OpenSessionAnswer,
     OrganizationAnswer,
@@ -20,8 +20,8 @@ from tolsey.http.answers.people import (
 from tolsey.http.people import passwords, signing
 from tolsey.http.people.passwords import Forgotten, PasswordChange, Reset
 from tolsey.http.people.signing import Login, Signup
-from tolsey.http.web import cookies
 from tolsey.http.web.access import caller, public, session
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import accounts, tokens
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal, Unauthorized
-from tolsey.http.answers.people import ApiKeyAnswer, MadeKeyAnswer, OpenSessionAnswer
+from tolsey.http.answers.people.members import ApiKeyAnswer, MadeKeyAnswer, OpenSessionAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
@@ -18,8 +18,9 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.people import api_keys, passwords, signing
 from tolsey.http.people.api_keys import NAME_CHARACTERS, KeyBody, Scope
 from tolsey.http.people.passwords import PasswordChange
-from tolsey.http.web import api_model, cookies
+from tolsey.http.web import api_model
 from tolsey.http.web.access import caller, page
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import accounts, tokens
 from tolsey.storage.people.api_keys import MOST_LIVE

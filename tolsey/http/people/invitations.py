@@ -3,7 +3,7 @@
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
-from tolsey.http.answers.people import OrganizationAnswer
+from tolsey.http.answers.people.members import OrganizationAnswer
 from tolsey.http.people import memberships
 from tolsey.http.web.access import session
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
-from tolsey.http.answers.people import InvitationAnswer, MemberAnswer
+from tolsey.http.answers.people.members import InvitationAnswer, MemberAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import (
     answer_with_pages,

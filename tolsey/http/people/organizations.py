@@ -8,7 +8,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Unavailable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.people import (
+from tolsey.http.answers.people.members import (
     InvitationAnswer,
     MemberAnswer,
     MemoryAnswer,
@@ -22,8 +22,8 @@ from tolsey.http.people.memberships import MemberBody
 from tolsey.http.web.access import caller, member_of, organization_of, session
 from tolsey.http.web.api_model import ApiModel, Name
 from tolsey.http.web.context import new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.chat import memory
 from tolsey.storage.people import accounts, invitations, members
 from tolsey.storage.people.members import MemberRow

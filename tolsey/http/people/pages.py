@@ -23,8 +23,9 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.people import memberships, passwords, signing
 from tolsey.http.people.passwords import Forgotten, Reset
 from tolsey.http.people.signing import Login, Signup
-from tolsey.http.web import api_model, cookies
+from tolsey.http.web import api_model
 from tolsey.http.web.access import identify, public
+from tolsey.http.web.callers import cookies
 
 OWN_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}")
 """A path and query of ours: no host, no backslash (browsers read it as a slash), no blank."""

@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from tolsey.actors.refusals import Refusal, Unauthorized
-from tolsey.http.web import cookies, limits, policies
+from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller
 from tolsey.http.web.api_model import PASSWORD_CHARACTERS, ApiModel, Email, Password
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import now, service
 from tolsey.storage import audit
 from tolsey.storage.oauth import grants

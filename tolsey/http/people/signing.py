@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from quart import request
 
 from tolsey.actors.refusals import Conflict, Forbidden, NotFound, Unauthorized
-from tolsey.http.web import addresses, cookies, limits, policies
+from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller
 from tolsey.http.web.api_model import Account, ApiModel, Email, Name, Password
+from tolsey.http.web.callers import addresses, cookies
 from tolsey.http.web.context import new_id, now, service
 from tolsey.storage import audit
 from tolsey.storage.database import Transaction

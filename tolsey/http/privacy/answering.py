@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tolsey.actors.ports import AnswerKept, CustomerMention
 from tolsey.actors.store.deliveries.identity import PURPOSE, pseudonym
-from tolsey.http.answers.privacy import CustomerAnswer, KeptUntil
+from tolsey.http.answers.people.privacy import CustomerAnswer, KeptUntil
 from tolsey.http.files.documents import head_of, in_chunks, section
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.storage import audit, files

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.privacy import PrivacyRequestAnswer
+from tolsey.http.answers.people.privacy import PrivacyRequestAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked

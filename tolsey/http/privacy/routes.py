@@ -9,8 +9,8 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Accepted, ListAnswer, list_of
-from tolsey.http.answers.files import AddressAnswer
-from tolsey.http.answers.privacy import PrivacyRequestAnswer
+from tolsey.http.answers.people.privacy import PrivacyRequestAnswer
+from tolsey.http.answers.stores.files import AddressAnswer
 from tolsey.http.files import routes as file_routes
 from tolsey.http.privacy.answering import ANSWER_PURPOSE, file_id_of
 from tolsey.http.privacy.opening import PrivacyRequests, PrivacyWish

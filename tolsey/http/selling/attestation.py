@@ -24,7 +24,7 @@ from tolsey.actors.listing import ranges, source
 from tolsey.actors.listing.evidence import canonical
 from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
 from tolsey.http.answers.base import timestamp
-from tolsey.http.answers.selling import (
+from tolsey.http.answers.market.selling import (
     AttestedAnswer,
     CorroborationAnswer,
     FiguresAnswer,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from tolsey.actors.listing.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification import Badge
-from tolsey.http.answers.selling import CorroborationAnswer, VerificationAnswer
+from tolsey.http.answers.market.selling import CorroborationAnswer, VerificationAnswer
 from tolsey.http.layout.assets import content_of
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.templates import Page

@@ -7,8 +7,7 @@ import orjson
 
 from tolsey.actors.listing import lifecycle, verification
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.money import money
-from tolsey.http.answers.selling import (
+from tolsey.http.answers.market.selling import (
     DefinitionChangeAnswer,
     ListingAnswer,
     MultiplesAnswer,
@@ -19,6 +18,7 @@ from tolsey.http.answers.selling import (
     UnprovenAnswer,
     VerificationAnswer,
 )
+from tolsey.http.answers.money.credits import money
 from tolsey.http.selling.attestation import verification_of
 from tolsey.http.web.context import now, service
 from tolsey.storage.records.selling.listing import (

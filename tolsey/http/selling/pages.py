@@ -13,7 +13,7 @@ from quart import Blueprint, Response, request
 from tolsey.actors.listing import lifecycle, ranges, verification
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
-from tolsey.http.answers.selling import RangeAnswer, VerificationAnswer
+from tolsey.http.answers.market.selling import RangeAnswer, VerificationAnswer
 from tolsey.http.billing import payouts
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.intelligence.calibrating import CalibrationConsent, agree_to_calibration

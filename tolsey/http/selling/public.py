@@ -14,7 +14,7 @@ from tolsey.actors.listing.ranges import shown_as
 from tolsey.actors.listing.verification import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, Media
-from tolsey.http.answers.selling import (
+from tolsey.http.answers.market.selling import (
     DayAnswer,
     KeysAnswer,
     PublicListingAnswer,

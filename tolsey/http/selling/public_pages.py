@@ -10,7 +10,7 @@ import orjson
 from quart import Blueprint, Response
 
 from tolsey.actors.listing.verification import Badge
-from tolsey.http.answers.selling import PublicListingAnswer, SignedVerificationAnswer
+from tolsey.http.answers.market.selling import PublicListingAnswer, SignedVerificationAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _

@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
 from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.selling import ListingAnswer
+from tolsey.http.answers.market.selling import ListingAnswer
 from tolsey.http.selling.badge import RED_FLAGS
 from tolsey.http.selling.listing_views import existing, shown, to_seller
 from tolsey.http.web.access import administrator, caller

@@ -23,7 +23,7 @@ from tolsey.actors.listing.source import SourceInUse
 from tolsey.actors.ports import ApiVersionTooOld
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.selling import ListingAnswer, OpenedProofAnswer, ProofAnswer
+from tolsey.http.answers.market.selling import ListingAnswer, OpenedProofAnswer, ProofAnswer
 from tolsey.http.billing.payout_accounts import require_seller_account
 from tolsey.http.selling.attestation import opening_of, signed, verification_of
 from tolsey.http.selling.bodies import ListingChanges, NewListing
@@ -41,8 +41,8 @@ from tolsey.http.web.access import (
 )
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import OrganizationQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
 from tolsey.storage.selling import listings, market

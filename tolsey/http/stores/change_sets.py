@@ -14,7 +14,7 @@ from tolsey.actors.store.editing.change_sets import state_of
 from tolsey.actors.store.editing.messages import ResumeChangeSet, StopChangeSet
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import ListAnswer
-from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer, OperationBodyAnswer
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.templates import Page

@@ -12,16 +12,16 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.store.connection.messages import ReadConnection
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, Media, list_of
-from tolsey.http.answers.files import ExportAnswer, FileAnswer
-from tolsey.http.answers.stores import StoreExportAnswer
+from tolsey.http.answers.stores.connection import StoreExportAnswer
+from tolsey.http.answers.stores.files import ExportAnswer, FileAnswer
 from tolsey.http.files.documents import in_chunks, of_store
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.operations import AcceptedOperation, answer_of, carried_out
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage import files
 from tolsey.storage.commerce import stores
 from tolsey.storage.database import Database

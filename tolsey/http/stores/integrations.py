@@ -13,7 +13,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.ports import PlatformError, Shop, ShopFacts
 from tolsey.actors.store.connection.messages import Connect, Disconnect
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.stores import ConnectedAnswer, ConnectionAnswer
+from tolsey.http.answers.stores.connection import ConnectedAnswer, ConnectionAnswer
 from tolsey.http.selling.merchant_apps import Credential, InstalledApp, refusals_told, tried
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of

@@ -6,7 +6,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.store.imports.messages import BeginImport, StopImport
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Accepted
-from tolsey.http.answers.stores import OrderHistoryAnswer
+from tolsey.http.answers.stores.connection import OrderHistoryAnswer
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.context import ask, now, service

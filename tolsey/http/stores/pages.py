@@ -11,7 +11,7 @@ from quart import Blueprint, Response, request
 from tolsey.actors.refusals import Refusal
 from tolsey.actors.shops import normalise_shop_domain
 from tolsey.actors.store.deliveries.topics import TOPICS
-from tolsey.http.answers.stores import IMPORT_DETAILS
+from tolsey.http.answers.stores.connection import IMPORT_DETAILS
 from tolsey.http.billing.views import address as with_organization
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown

@@ -11,8 +11,8 @@ from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.actors.store.editing.messages import DecideProposal
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import ListAnswer
-from tolsey.http.answers.operations import OperationAnswer, OperationBodyAnswer
-from tolsey.http.answers.proposals import ProposalAnswer
+from tolsey.http.answers.operators.operations import OperationAnswer, OperationBodyAnswer
+from tolsey.http.answers.stores.proposals import ProposalAnswer
 from tolsey.http.layout import words
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked

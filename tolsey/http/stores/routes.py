@@ -15,14 +15,14 @@ from tolsey.actors.store.connection.messages import LeaveShop, ReadConnection
 from tolsey.actors.store.memory.messages import ForgetMemory
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created, ListAnswer, NoBody, NoContent, list_of
-from tolsey.http.answers.stores import ConnectionAnswer, StoreAnswer
+from tolsey.http.answers.stores.connection import ConnectionAnswer, StoreAnswer
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier, Name
 from tolsey.http.web.context import ask, new_id, now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import OrganizationQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.chat import memory
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import SALT_BYTES

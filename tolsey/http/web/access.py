@@ -15,7 +15,7 @@ from quart_schema.validation import QUART_SCHEMA_REQUEST_ATTRIBUTE
 
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.refusals import Forbidden, MissingCredential, NotFound, Refusal, Unauthorized
-from tolsey.http.web import addresses, cookies, queue_proof
+from tolsey.http.web.callers import addresses, cookies, queue_proof
 from tolsey.http.web.context import now, service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow

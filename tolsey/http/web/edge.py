@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from tolsey.http.web.errors import PROBLEM, problem_body
+from tolsey.http.web.refusing.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import CALLER_SPAN, REQUEST_ID, ROUTE, RequestTally
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.turns.scheduler import REQUEST_ID as CURRENT_REQUEST

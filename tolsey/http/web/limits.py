@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 from quart import Quart, Response, g, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.web import addresses
 from tolsey.http.web.access import Caller
+from tolsey.http.web.callers import addresses
 from tolsey.http.web.context import service
 from tolsey.storage.limits import Policy, Verdict, whole_seconds
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from tolsey.http.web.edge import Receive, Scope, Send, answer_whole
-from tolsey.http.web.errors import PROBLEM, problem_body
+from tolsey.http.web.refusing.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import OUTCOME, REQUEST_ID
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 import orjson
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.deals import SignatureEventAnswer, SignerAnswer
+from tolsey.http.answers.market.deals import SignatureEventAnswer, SignerAnswer
 from tolsey.storage.records.selling.roots import EsignLeaf, EsignRoot
 
 

@@ -11,7 +11,7 @@ from tolsey.actors.listing import evidence
 from tolsey.actors.listing.deals import signatures
 from tolsey.actors.refusals import NotFound, Unauthorized
 from tolsey.http.answers.base import Created, ListAnswer, Media, list_of
-from tolsey.http.answers.deals import SignatureEventAnswer, signers_of
+from tolsey.http.answers.market.deals import SignatureEventAnswer, signers_of
 from tolsey.http.deals.evidence import bundle, stored
 from tolsey.http.deals.evidence.answers import (
     EvidenceBreakAnswer,
@@ -27,8 +27,8 @@ from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, identify, public, session
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import now, service
-from tolsey.http.web.idempotency import idempotent
 from tolsey.http.web.paging import PageQuery
+from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.storage.records.selling.deals import LegalSignature
 from tolsey.storage.selling import deals, roots, seals
 

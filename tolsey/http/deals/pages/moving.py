@@ -7,7 +7,7 @@ from typing import Any, Final
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.http.answers.deals import DealAnswer
+from tolsey.http.answers.market.deals import DealAnswer
 from tolsey.http.deals import offers as offer_routes
 from tolsey.http.deals import threads
 from tolsey.http.deals.bodies_of_deals import DealMove, TransferVerdict

@@ -8,7 +8,7 @@ from quart import Blueprint, Response, request
 
 from tolsey.actors.listing.deals.signatures import signed_by
 from tolsey.actors.refusals import Forbidden, NotFound
-from tolsey.http.answers.deals import (
+from tolsey.http.answers.market.deals import (
     DealAnswer,
     DealEventAnswer,
     DealListingAnswer,

@@ -9,8 +9,8 @@ from tolsey.actors.listing import lifecycle
 from tolsey.actors.listing.deals.messages import ReadDeals
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.deals import DealAnswer
-from tolsey.http.answers.selling import SellerAccountAnswer
+from tolsey.http.answers.market.deals import DealAnswer
+from tolsey.http.answers.market.selling import SellerAccountAnswer
 from tolsey.http.billing.hosted import hosted_pages
 from tolsey.http.billing.payout_accounts import seller_account
 from tolsey.http.deals.pages.room import PART, DealLine

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tolsey.http.answers.deals import (
+from tolsey.http.answers.market.deals import (
     DealAnswer,
     DealEventAnswer,
     DealFileAnswer,
     DealViewingAnswer,
     OfferAnswer,
 )
-from tolsey.http.answers.money import MoneyAnswer
+from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.words import MoveWords
 from tolsey.http.layout.catalogue import _

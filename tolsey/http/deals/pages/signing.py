@@ -8,7 +8,7 @@ from quart import Blueprint, Response
 
 from tolsey.actors.listing.deals.signatures import signed_by
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.http.answers.deals import LegalSignatureAnswer
+from tolsey.http.answers.market.deals import LegalSignatureAnswer
 from tolsey.http.deals import signing_routes
 from tolsey.http.deals.evidence import bundle, stored
 from tolsey.http.deals.pages import words

@@ -14,7 +14,7 @@ from tolsey.actors.listing.deals.rooms import BASIC
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.deals import (
+from tolsey.http.answers.market.deals import (
     DealFileAddressAnswer,
     DealFileAnswer,
     DealListingAnswer,

@@ -9,7 +9,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.money import MoneyAnswer, in_dollars, written_out
+from tolsey.http.answers.money.credits import MoneyAnswer, in_dollars, written_out
 from tolsey.http.mcp.tools.building import ToolAnswer
 from tolsey.http.mcp.tools.shop_words import ShopText, ShopValues
 from tolsey.storage.records.money.currencies import in_units

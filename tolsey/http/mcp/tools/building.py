@@ -20,7 +20,7 @@ from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.shop_words import written
 from tolsey.http.mcp.wire import error_of
 from tolsey.http.web.context import Service
-from tolsey.http.web.errors import refusal_of_storage
+from tolsey.http.web.refusing.errors import refusal_of_storage
 from tolsey.storage.errors import StorageError
 from tolsey.storage.reports.pool import OrganizationReports
 

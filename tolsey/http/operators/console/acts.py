@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from quart import Blueprint, Response
 
-from tolsey.http.answers.operations import PlannedRunAnswer
+from tolsey.http.answers.operators.operations import PlannedRunAnswer
 from tolsey.http.layout.answers import answer_with_pages
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled

@@ -3,7 +3,7 @@
 import orjson
 from quart import Blueprint, Response
 
-from tolsey.http.answers.runtime import AuditAnswer, DeliveryAnswer
+from tolsey.http.answers.operators.runtime import AuditAnswer, DeliveryAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.operators import admin

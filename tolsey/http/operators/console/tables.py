@@ -16,7 +16,7 @@ from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import Tone
 from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.api_model import ApiModel
-from tolsey.http.web.cookies import SAFE_METHODS
+from tolsey.http.web.callers.cookies import SAFE_METHODS
 from tolsey.http.web.paging import PageQuery
 
 Asked = TypeVar("Asked", bound=PageQuery)

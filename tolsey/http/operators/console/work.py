@@ -8,8 +8,12 @@ from urllib.parse import quote
 import orjson
 from quart import Blueprint, Response
 
-from tolsey.http.answers.operators import CallAnswer, DeadLetterAnswer, DeadLetterGroupAnswer
-from tolsey.http.answers.runtime import ActorAnswer, InspectedActorAnswer
+from tolsey.http.answers.operators.diagnosis import (
+    CallAnswer,
+    DeadLetterAnswer,
+    DeadLetterGroupAnswer,
+)
+from tolsey.http.answers.operators.runtime import ActorAnswer, InspectedActorAnswer
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.standings import Tone

@@ -5,7 +5,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.store.grants import never_connected
 from tolsey.http.answers.base import Created
-from tolsey.http.answers.stores import PreviewAnswer
+from tolsey.http.answers.stores.connection import PreviewAnswer
 from tolsey.http.subaddresses.preview.addresses import (
     PREVIEW_LIFE,
     PREVIEW_PREFIX,

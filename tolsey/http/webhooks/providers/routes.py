@@ -8,7 +8,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, list_of
-from tolsey.http.answers.runtime import ProviderEventAnswer, WholeProviderEventAnswer
+from tolsey.http.answers.operators.runtime import ProviderEventAnswer, WholeProviderEventAnswer
 from tolsey.http.web.access import administrator
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery

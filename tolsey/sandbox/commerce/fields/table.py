@@ -8,26 +8,8 @@ from typing import Any
 
 from tolsey.sandbox.clock import instant
 from tolsey.sandbox.commerce.bulk import operations
-from tolsey.sandbox.commerce.fields import (
-    catalogue,
-    content,
-    discounts,
-    edits,
-    fulfilments,
-    refunds,
-    setup,
-    subscriptions,
-    things,
-)
+from tolsey.sandbox.commerce.fields import catalogue, content, edits, setup, things
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
-from tolsey.sandbox.commerce.fields.orders import (
-    LINE,
-    ORDER,
-    REFUND,
-    REFUND_LINE,
-    REFUND_SHIPPING,
-    TRANSACTION,
-)
 from tolsey.sandbox.commerce.fields.reads import (
     customers,
     find,
@@ -43,6 +25,15 @@ from tolsey.sandbox.commerce.fields.reads import (
     quantities,
     webhook_subscriptions,
     webhook_subscriptions_count,
+)
+from tolsey.sandbox.commerce.fields.sales import discounts, fulfilments, refunds, subscriptions
+from tolsey.sandbox.commerce.fields.sales.orders import (
+    LINE,
+    ORDER,
+    REFUND,
+    REFUND_LINE,
+    REFUND_SHIPPING,
+    TRANSACTION,
 )
 from tolsey.sandbox.commerce.fields.shop import SHOP, installation, version, versions
 from tolsey.sandbox.commerce.query.pages import listed

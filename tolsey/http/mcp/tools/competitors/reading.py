@@ -9,7 +9,7 @@ from pydantic import Field
 from tolsey.actors.domains import required_domain
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ApiAnswer
-from tolsey.http.answers.intelligence import CompetitorAnswer
+from tolsey.http.answers.market.intelligence import CompetitorAnswer
 from tolsey.http.intelligence.known import MOST_COMPARED, compared
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, ToolPage, reads

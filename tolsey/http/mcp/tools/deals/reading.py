@@ -9,7 +9,7 @@ from pydantic import Field
 from tolsey.actors.listing.deals.messages import ReadDeals
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.deals import DealAnswer, OfferAnswer
+from tolsey.http.answers.market.deals import DealAnswer, OfferAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Amount
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, ToolPage, reads

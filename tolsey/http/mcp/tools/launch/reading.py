@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.launch import MilestoneAnswer, milestones_of
+from tolsey.http.answers.stores.launch import MilestoneAnswer, milestones_of
 from tolsey.http.launch import running
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import Nothing, ReadTools, ToolAnswer, ToolArguments, reads

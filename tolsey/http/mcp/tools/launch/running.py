@@ -8,7 +8,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.launch.messages import ContinueLaunch
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.launch import MilestoneRunAnswer
+from tolsey.http.answers.stores.launch import MilestoneRunAnswer
 from tolsey.http.launch import running
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.writes.contract import WriteArguments

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from tolsey.http.answers.compliance import ComplianceRequestAnswer
+from tolsey.http.answers.people.compliance import ComplianceRequestAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages

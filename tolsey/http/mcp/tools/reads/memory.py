@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tolsey.http.answers.memory import value_of
+from tolsey.http.answers.stores.memory import value_of
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages

@@ -7,7 +7,7 @@ from tolsey.actors.organization import plans
 from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.money import (
+from tolsey.http.answers.money.credits import (
     CreditsAnswer,
     LedgerEntryAnswer,
     PlanAnswer,

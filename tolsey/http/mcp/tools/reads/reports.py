@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tolsey.http.answers.money import in_digits_of
+from tolsey.http.answers.money.credits import in_digits_of
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import DecimalMoney, Id, known_money
 from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads

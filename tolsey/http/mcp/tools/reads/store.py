@@ -6,7 +6,7 @@ from typing import Final, Literal
 from tolsey.actors.refusals import NotFound
 from tolsey.actors.store.connection.messages import ConnectionView, ReadConnection
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.stores import ConnectionAnswer, OrderHistoryAnswer
+from tolsey.http.answers.stores.connection import ConnectionAnswer, OrderHistoryAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import DecimalMoney, money
 from tolsey.http.mcp.tools.building import Nothing, ToolAnswer, reads

@@ -16,7 +16,7 @@ from tolsey.actors.store.memory.messages import (
 )
 from tolsey.actors.store.memory.remembering import OUTRANKS, refusal_of
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.memory import value_of
+from tolsey.http.answers.stores.memory import value_of
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.writes.contract import WORDED, WriteArguments
 from tolsey.http.mcp.tools.writes.recorded import Effected, RecordedWrite

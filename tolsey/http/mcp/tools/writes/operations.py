@@ -9,7 +9,7 @@ import orjson
 
 from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.editing.messages import OperationView
-from tolsey.http.answers.money import written_out
+from tolsey.http.answers.money.credits import written_out
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import ToolFailed, ToolResult

@@ -12,7 +12,7 @@ from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.asking import EditRequest, PlannedEdit, ShopEditor
 from tolsey.actors.store.messages import store
-from tolsey.http.answers.money import written_out
+from tolsey.http.answers.money.credits import written_out
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult

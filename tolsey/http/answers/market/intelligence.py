@@ -12,7 +12,7 @@ from tolsey.actors.storefront.registry import shown_state
 from tolsey.actors.storefront.sales import TrackedProduct
 from tolsey.actors.storefront.velocity import Figure
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.money import MoneyAnswer
+from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.storage.database import Row
 from tolsey.storage.records.intelligence import (
     CalibratingListing,

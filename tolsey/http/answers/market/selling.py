@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
-from tolsey.http.answers.money import MoneyAnswer
+from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.storage.records.selling.listing import Visibility
 
 

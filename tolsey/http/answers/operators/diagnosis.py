@@ -5,7 +5,7 @@ from collections.abc import Container
 from typing import Any, Self
 
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
-from tolsey.http.answers.stores import StoreAnswer
+from tolsey.http.answers.stores.connection import StoreAnswer
 from tolsey.runtime.messages import ActorId
 from tolsey.storage.database import Row
 from tolsey.storage.finding import Found

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from tolsey.http.answers.base import ApiAnswer, ListAnswer, Omittable, Timestamp
-from tolsey.http.answers.operators import CallAnswer, SoldAnswer
+from tolsey.http.answers.operators.diagnosis import CallAnswer, SoldAnswer
 from tolsey.runtime.shards.membership import Member
 from tolsey.runtime.shards.oversight import ranges
 from tolsey.storage.database import Row

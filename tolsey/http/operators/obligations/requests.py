@@ -8,7 +8,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.http.answers.base import Accepted, ListAnswer, list_of
-from tolsey.http.answers.compliance import ComplianceRequestAnswer
+from tolsey.http.answers.people.compliance import ComplianceRequestAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import now, service

@@ -1,7 +1,7 @@
 """What a person is told of their account."""
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.stores import ExportedRowsAnswer, StoreExportAnswer
+from tolsey.http.answers.stores.connection import ExportedRowsAnswer, StoreExportAnswer
 
 
 class OwnedRowsAnswer(ExportedRowsAnswer):

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tolsey.sandbox.clock import instant
-from tolsey.sandbox.commerce.fields import fulfilments, refunds
 from tolsey.sandbox.commerce.fields.leaves import gid, legacy, when
+from tolsey.sandbox.commerce.fields.sales import fulfilments, refunds
 from tolsey.sandbox.commerce.query.pages import Page, listed
 from tolsey.sandbox.commerce.query.projection import Call, Getter
 from tolsey.sandbox.commerce.query.refused import access_denied

@@ -10,7 +10,7 @@ from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.http.web.access import caller
 from tolsey.http.web.context import Seed, now, service
-from tolsey.http.web.replay import (
+from tolsey.http.web.repeats.replay import (
     KEY_CHARACTERS,
     Fate,
     fate_of,

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.compliance import ComplianceRequestAnswer
+from tolsey.http.answers.people.compliance import ComplianceRequestAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled, Misfilled
-from tolsey.http.operators.compliance import carry_out_step, close_request
 from tolsey.http.operators.console.sections import ConsolePage
+from tolsey.http.operators.obligations.requests import carry_out_step, close_request
 from tolsey.http.web.access import page, require_administrator
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import now, service

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.change_sets import MANY, state_of
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
-from tolsey.http.answers.money import written_out
+from tolsey.http.answers.money.credits import written_out
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.intelligence import ScanStage, StorefrontScan
 from tolsey.storage.records.runtime.executions import Execution

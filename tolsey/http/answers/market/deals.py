@@ -10,8 +10,8 @@ from pydantic import Field
 from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.money import MoneyAnswer, money
-from tolsey.http.answers.selling import PrivateAnswer, PublicListingAnswer
+from tolsey.http.answers.market.selling import PrivateAnswer, PublicListingAnswer
+from tolsey.http.answers.money.credits import MoneyAnswer, money
 from tolsey.storage.records.selling.deals import (
     DealEvent,
     DealFile,

@@ -9,7 +9,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey import __version__
-from tolsey.http.answers.operations import ChecksAnswer, HealthAnswer
+from tolsey.http.answers.operators.operations import ChecksAnswer, HealthAnswer
 from tolsey.http.web.access import public
 from tolsey.http.web.context import service
 from tolsey.storage.errors import StorageError

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.compliance import ObligationClock
+from tolsey.http.answers.people.compliance import ObligationClock
 from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.files import FileRecord
 from tolsey.storage.tables import Table

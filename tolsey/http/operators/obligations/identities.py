@@ -9,7 +9,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import MissingCredential
 from tolsey.actors.store.rehashing.effects import PAGE_SIZE, Rehashing
-from tolsey.http.answers.compliance import IdentitiesAnswer, RehashedAnswer
+from tolsey.http.answers.people.compliance import IdentitiesAnswer, RehashedAnswer
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole
 from tolsey.http.web.context import service

@@ -10,7 +10,7 @@ from quart_schema import tag_blueprint
 from tolsey.actors.job.alerts.thresholds import CHARGEBACK_WINDOW
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.http.answers.base import Media
-from tolsey.http.operators.exposition import DeploymentCollector, OnDisk
+from tolsey.http.operators.measures.exposition import DeploymentCollector, OnDisk
 from tolsey.http.web.access import operator_metrics
 from tolsey.http.web.context import now, service
 from tolsey.storage import operations

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal, Self
 
 from tolsey.http.answers.base import ApiAnswer, Timestamp
-from tolsey.http.answers.money import MoneyAnswer
+from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.storage.records.money.payouts import PayoutAccount, PayoutFailure, PayoutState
 
 

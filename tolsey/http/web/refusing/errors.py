@@ -20,8 +20,8 @@ from tolsey.actors.refusals import (
     Unauthorized,
     Unavailable,
 )
-from tolsey.http.web import unbuilt
 from tolsey.http.web.context import request_id
+from tolsey.http.web.refusing import unbuilt
 from tolsey.runtime.errors import (
     DeadlineExceeded,
     Duplicate,

@@ -11,7 +11,7 @@ from tolsey.actors.store.launch.messages import MilestoneOutcome, RunnerResult
 from tolsey.actors.store.launch.playbook import PLAYBOOK, Kind, PlaybookMilestone
 from tolsey.actors.store.provisioning.transferring import view
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
-from tolsey.http.answers.devstores import DevStoreAnswer
+from tolsey.http.answers.stores.devstores import DevStoreAnswer
 from tolsey.storage.commerce.launches import StepDuration
 from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState

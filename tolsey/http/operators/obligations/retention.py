@@ -6,7 +6,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.http.answers.base import ListAnswer
-from tolsey.http.answers.operators import RetentionAnswer
+from tolsey.http.answers.operators.diagnosis import RetentionAnswer
 from tolsey.http.web.access import administrator
 from tolsey.http.web.context import service
 from tolsey.storage.lifecycle import retention

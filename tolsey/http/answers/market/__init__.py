@@ -1,0 +1,1 @@
+"""Listings, deals and what storefronts show of themselves, as people and agents are told of them."""

@@ -1,0 +1,1 @@
+"""Plans, credits, payments and payouts, as people and agents are told of them."""

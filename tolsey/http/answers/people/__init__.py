@@ -1,0 +1,1 @@
+"""Members, keys, sessions, agents and personal data, as people are told of them."""

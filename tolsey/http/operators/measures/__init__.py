@@ -1,0 +1,1 @@
+"""What machines that watch the service are told: health and metrics."""

@@ -1,0 +1,1 @@
+"""What the service owes shops and people by law, and what it lets go of by age."""
