@@ -152,9 +152,8 @@ async def _vectors(stack: AsyncExitStack, settings: Settings, database: Database
 
 
 def _model(stack: AsyncExitStack, settings: Settings) -> ChatModel:
-    if not settings.llm_base_url or not settings.llm_model:
-        unset = Unset("LLM_MODEL" if settings.llm_base_url else "LLM_BASE_URL")
-        return cast("ChatModel", unset)
+    if settings.llm_base_url is None or settings.llm_model is None:
+        return cast("ChatModel", Unset(settings.unset_model or "LLM_MODEL"))
     streaming = StreamingModel(
         settings.llm_base_url,
         settings.llm_model,

@@ -42,6 +42,7 @@ from tolsey.http.deals.asking import DealProviders
 from tolsey.http.deals.evidence.rooting import EsignRoots
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
+from tolsey.http.launch.writing import LaunchWriter
 from tolsey.http.mail.bounces import AddressMarks
 from tolsey.http.mail.office import PostOffice
 from tolsey.http.mcp.opening import opened
@@ -298,7 +299,9 @@ class Parts:
             clock=self.clock,
             storefronts=self._outside.storefronts,
             theme_url=self._settings.launch_theme_url,
+            unset_model=self._settings.unset_model,
         )
+        writer = LaunchWriter(self.model, Terms.of(self._settings), ask=self._ask, clock=self.clock)
         transfers = TransferCalls(
             ask=self._ask, platform=self._outside.commerce, vault=self.vault, clock=self.clock
         )
@@ -378,6 +381,7 @@ class Parts:
             **self.mail.handlers(),
             **AddressMarks(self.database, self.vault, self.clock).handlers(),
             **(self.embedder.handlers() if self.embedder else {}),
+            **writer.handlers(),
             **written.handlers(),
             **sealing.handlers(),
             **providers.handlers(),

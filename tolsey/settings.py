@@ -379,6 +379,13 @@ class Settings(BaseSettings):
         return self.trusted_proxies or (LOOPBACK if self.is_local else ())
 
     @property
+    def unset_model(self) -> str | None:
+        """The variable for want of which there is no language model; None where one is set."""
+        if not self.llm_base_url:
+            return "LLM_BASE_URL"
+        return None if self.llm_model else "LLM_MODEL"
+
+    @property
     def provider_keys(self) -> Mapping[str, bool]:
         """Whether the key of each provider of intelligence is set, by its variable."""
         keys = ("traffic_api_key", "social_api_key", "ads_api_key")

@@ -3,12 +3,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.http.launch.merchant import Merchant
-from tests.mcp.tools.conftest import clock, platform, two_stores
+from tests.mcp.tools.conftest import clock, given, platform, two_stores
 from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, LAUNCH_SCOPES, WRITE_SCOPES
 
-__all__ = ["clock", "platform", "two_stores"]
+__all__ = ["clock", "given", "platform", "two_stores"]
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -27,8 +28,14 @@ async def platform(clock: Clock) -> AsyncIterator[Platform]:
 
 
 @pytest.fixture
+def given() -> dict[str, Any]:
+    """Give settings beside the usual ones."""
+    return {}
+
+
+@pytest.fixture
 async def two_stores(
-    database_url: str, redis_url: str, platform: Platform, clock: Clock
+    database_url: str, redis_url: str, platform: Platform, clock: Clock, given: dict[str, Any]
 ) -> AsyncIterator[TwoStores]:
     """Run the whole service with two organizations in it."""
     settings = settings_of(
@@ -36,6 +43,7 @@ async def two_stores(
         redis_url=redis_url,
         commerce_url_template=platform.url_template,
         storefront_url="http://127.0.0.1:9",  # nobody is there
+        **given,
     )
     async with running(settings, clock=clock, timers=False) as started:
         service = started.service

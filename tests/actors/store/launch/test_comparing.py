@@ -72,17 +72,21 @@ def test_what_the_form_wants_otherwise_by_now_is_written_again_while_nobody_else
 
 
 def test_products_are_named_for_their_addresses_no_two_alike() -> None:
-    titles = ["Décor: Cushion", "Blanket", "blanket", "毛布"]
+    titles = ["Décor: Cushion", "Blanket", "blanket", "毛布", "Blanket 2"]
     found = catalogue.handles([{"title": one} for one in titles])
-    assert found == ["decor-cushion", "blanket", "blanket-2", "product-4"]
+    assert found == ["decor-cushion", "blanket", "blanket-2", "product-4", "blanket-2-2"]
 
 
 def test_texts_leave_out_what_the_form_does_not_say() -> None:
     bare = texts.policies(WORK.spec)
     assert "LEGAL_NOTICE" not in bare
     assert "LEGAL_NOTICE" in texts.policies({**WORK.spec, "country": "DE"})
-    assert "None" not in "".join((*bare.values(), str(texts.pages(WORK.spec, {}))))
-    assert "&lt;b&gt;" in texts.product(WORK.spec, {"title": "A", "description": "<b>"})
+    shown = [texts.html(one) for one in (*bare.values(), *texts.pages(WORK.spec, {}).values())]
+    assert "None" not in "".join(shown)
+    assert "<h2>Returns</h2>" in shown[-1]
+    assert "<h2>Where do you ship to?</h2>" not in "".join(shown)
+    described = texts.product(WORK.spec, {"title": "A", "description": "<b>"})
+    assert texts.html(described) == "<p>&lt;b&gt;</p>"
     about = texts.seo(WORK.spec, "Blanket", "word " * 60)["description"]
     assert (len(about) <= 160, about[-1]) == (True, "…")
 

@@ -30,7 +30,8 @@ from tolsey.actors.store.editing.asking import EditRequest, ShopEditor
 from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.editing.queueing import AT_ONCE
 from tolsey.actors.store.effects import shops
-from tolsey.actors.store.launch import probing
+from tolsey.actors.store.launch import probing, writing
+from tolsey.actors.store.launch.drafting import MISSING_CREDENTIAL, NoModel
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import (
     CountDeliveries,
@@ -44,6 +45,7 @@ from tolsey.actors.store.launch.executors.work import (
     ReadShop,
     StepOutcome,
     WriteShop,
+    WriteTexts,
 )
 from tolsey.actors.store.launch.grants import covers
 from tolsey.actors.store.launch.graph import MilestoneStop, marked
@@ -58,6 +60,7 @@ from tolsey.actors.store.launch.messages import (
     StepFinished,
     StepOf,
     StepStopped,
+    StepWantsTexts,
     StepWrites,
     TakeStep,
     ToldFact,
@@ -98,6 +101,7 @@ class LaunchCalls:
         clock: Callable[[], datetime],
         storefronts: OwnStorefront,
         theme_url: str | None = None,
+        unset_model: str | None = None,
     ) -> None:
         self._ask = ask
         self._shops = shops(ask, vault, clock)
@@ -107,6 +111,7 @@ class LaunchCalls:
         self._clock = clock
         self._storefronts = storefronts
         self._theme_url = theme_url
+        self._no_model = None if unset_model is None else NoModel(MISSING_CREDENTIAL, unset_model)
 
     def handlers(self) -> dict[type[Call[Any]], Any]:
         """Say which method answers which call."""
@@ -130,7 +135,8 @@ class LaunchCalls:
         if launch is None or not _is_at(launch, call):
             return None
         try:
-            came = await self._come_to(launch, call.of.milestone, self._asked)
+            work = await self._work(launch, call.of.milestone, self._no_model)
+            came = await self._come_to(work, self._asked)
         except (Refusal, PlatformError) as error:
             log.warning("launch.step_stopped", store_id=call.store_id, why=str(error))
             came = stop_of_error(error)
@@ -138,6 +144,8 @@ class LaunchCalls:
             return StepStopped(of=call.of, stop=came, at=self._clock())
         if isinstance(came, Finished):
             return self._finished(call.of, came)
+        if isinstance(came, WriteTexts):
+            return StepWantsTexts(of=call.of, brief=came.brief.written(), at=self._clock())
         wishes = [self._wish(launch, call.of, edit, n) for n, edit in enumerate(came.edits)]
         return StepWrites(of=call.of, writes=tuple(wishes), at=self._clock())
 
@@ -154,7 +162,9 @@ class LaunchCalls:
             return await self._asked(store_id, question)
 
         try:
-            came = await self._come_to(launch, milestone, asked)
+            # A dry run pays for nothing: what no model wrote yet is shown as the templates tell it.
+            work = await self._work(launch, milestone, NoModel("dry_run"))
+            came = await self._come_to(work, asked)
         except (Refusal, PlatformError) as error:
             return sent, stop_of_error(error)
         if isinstance(came, WriteShop):
@@ -167,11 +177,10 @@ class LaunchCalls:
         return sent, came
 
     async def _come_to(
-        self, launch: Launch, milestone: str, asked: Callable[[str, Question], Any]
+        self, work: LaunchWork, asked: Callable[[str, Question], Any]
     ) -> StepOutcome:
         """Drive an executor until it has come to something."""
-        store_id = launch.head.store_id
-        work = await self._work(launch, milestone)
+        milestone = work.milestone
         needed = PLAYBOOK.milestones[milestone].scopes
         lacking = [scope for scope in needed if work.scopes and not covers(work.scopes, scope)]
         # What the shop is known not to have granted is not tried (rules/launch#retries).
@@ -190,10 +199,10 @@ class LaunchCalls:
             except StopIteration as end:
                 came: StepOutcome = end.value
                 return came
-            answer = await asked(store_id, question)
+            answer = await asked(work.store_id, question)
         raise RuntimeError(f"{milestone} asks in a circle")
 
-    async def _work(self, launch: Launch, milestone: str) -> LaunchWork:
+    async def _work(self, launch: Launch, milestone: str, no_model: NoModel | None) -> LaunchWork:
         """Gather what an executor is given."""
         store_id = launch.head.store_id
         modules = await launches.modules(self._database, store_id)
@@ -218,6 +227,9 @@ class LaunchCalls:
             decided=marked(launch),
             tax_lines=launch.head.tax_lines,
             theme_url=self._theme_url,
+            run=launch.milestones[milestone].run,
+            kept_texts=writing.kept_texts(modules, milestone),
+            no_model=no_model,
         )
 
     async def _asked(self, store_id: str, question: Question) -> Any:

@@ -179,6 +179,60 @@ class StepWrites(Message[None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepWantsTexts(Message[None]):
+    """A step needs texts first: `brief` is JSON text of what the model is to write."""
+
+    of: StepOf
+    brief: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextsWritten(Message[None]):
+    """The model wrote what a milestone wanted, or the templates stand in for it, for the reason in `because`.
+
+    `texts` is JSON text of those that it wrote, by name; `digest` is of the brief. `cost` is to be paid out of
+    the hold that was taken for it.
+    """
+
+    of: StepOf
+    digest: str
+    texts: str
+    because: str | None
+    hold_id: str | None
+    cost: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteLaunchTexts(Call[TextsWritten]):
+    """Have the language model write texts, held for before and paid with the turn that keeps them."""
+
+    lane: ClassVar[LaneName] = "model"
+    deadline_seconds: ClassVar[float] = 180.0
+    patience: ClassVar[Patience | None] = Patience(waits=(2.0, 15.0), tries=3)
+
+    store_id: str
+    organization_id: str
+    of: StepOf
+    brief: str
+    digest: str
+
+    def given_up(self, why: str, at: datetime) -> TextsWritten:
+        """Go on with the templates: a launch does not wait for a model."""
+        del why
+        return TextsWritten(
+            of=self.of,
+            digest=self.digest,
+            texts="{}",
+            because="model_failed",
+            hold_id=None,
+            cost=0,
+            at=at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished(Message[None]):
     """The shop is as the milestone wants it; `result` is JSON text.
 
@@ -204,7 +258,7 @@ class StepStopped(Message[None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeStep(Call[StepWrites | StepFinished | StepStopped]):
+class TakeStep(Call[StepWrites | StepWantsTexts | StepFinished | StepStopped]):
     """Look at the shop for a milestone, and say what is to be changed in it."""
 
     lane: ClassVar[LaneName] = "platform"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.launch import launching, looking, results, telling
+from tolsey.actors.store.launch import launching, looking, results, telling, writing
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ChangeLaunchSpec,
@@ -17,7 +17,9 @@ from tolsey.actors.store.launch.messages import (
     ShopProbed,
     StepFinished,
     StepStopped,
+    StepWantsTexts,
     StepWrites,
+    TextsWritten,
 )
 from tolsey.actors.store.memory.remembering import Facts
 from tolsey.actors.store.state import StoreState
@@ -45,6 +47,8 @@ class StoreLaunching(KindPart[StoreState]):
             on(PlaceRefused, launching.refused),
             on(ShopProbed, looking.probed),
             on(StepWrites, results.writes),
+            on(StepWantsTexts, writing.wanted),
+            on(TextsWritten, writing.written),
             on(LaunchWriteEnded, results.write_ended),
             on(StepStopped, results.stopped),
             gathers(StepFinished, self._facts, results.finished),

@@ -47,7 +47,7 @@ UNSETTLED: Final = MilestoneStop(
 
 def finished(state: StoreState, message: StepFinished, facts: Facts) -> Silence:
     """Keep what came out of a milestone, and go on with what waited for it."""
-    found = _at(state, message.of)
+    found = at_step(state, message.of)
     if found is None:
         return Decision(state, reply=None)
     launch, one = found
@@ -88,7 +88,7 @@ def _subscribed(state: StoreState, at: datetime) -> Sequence[Effect]:
 
 def writes(state: StoreState, message: StepWrites) -> Silence:
     """Have the changes made by the machine that makes those of agents, each as an operation of its own."""
-    found = _at(state, message.of)
+    found = at_step(state, message.of)
     if found is None:
         return Decision(state, reply=None)
     launch, one = found
@@ -144,7 +144,7 @@ def write_ended(state: StoreState, message: LaunchWriteEnded) -> Silence:
 
 def stopped(state: StoreState, message: StepStopped) -> Silence:
     """Say what becomes of a milestone whose step could not be done."""
-    found = _at(state, message.of)
+    found = at_step(state, message.of)
     if found is None:
         return Decision(state, reply=None)
     return _stopped(state, *found, message.stop, message.at)
@@ -166,7 +166,7 @@ def _stopped(
     )
 
 
-def _at(state: StoreState, of: StepOf) -> tuple[Launch, LaunchMilestone] | None:
+def at_step(state: StoreState, of: StepOf) -> tuple[Launch, LaunchMilestone] | None:
     """Find the milestone of a step, unless it is further by now."""
     launch = state.launch
     one = launch.milestones.get(of.milestone) if launch else None

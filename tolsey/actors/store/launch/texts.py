@@ -1,12 +1,14 @@
 """What a launch writes into a shop where nobody wrote anything yet: product copy, pages, policies.
 
 They are drafts in plain words, filled from the merchant's form, for them to review; what the form does not say is left
-out, but returns within a month, which are proposed (rules/launch#executors).
+out, but returns within a month, which are proposed (rules/launch#executors). A language model may put them in the voice of
+the brand (`drafting`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 Spec = Mapping[str, Any]
 
@@ -20,25 +22,46 @@ NOTICE_COUNTRIES: Final = frozenset({"AT", "BE", "CH", "DE", "ES", "FR", "IT", "
 """Where a shop names who runs it in a notice of its own (Directive 2000/31/EC, article 5, and the like)."""
 
 
-def paragraphs(*texts: str | None) -> str:
-    """Write texts as paragraphs; what is not told is left out."""
-    return "".join(f"<p>{escape(one)}</p>" for one in texts if one)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    """A part of a text: plain paragraphs, under a heading where it has one."""
+
+    heading: str | None
+    paragraphs: tuple[str, ...]
 
 
-def section(title: str, *texts: str | None) -> str:
-    """Write texts under a heading; nothing where there is no text."""
-    body = paragraphs(*texts)
-    return f"<h2>{escape(title)}</h2>{body}" if body else ""
+Text: TypeAlias = tuple[TextPart, ...]
 
 
-def product(spec: Spec, form: Spec) -> str:
+def html(text: Text) -> str:
+    """Write a text as the shop shows it; a part without words is left out, heading and all."""
+    return "".join(
+        (f"<h2>{escape(one.heading)}</h2>" if one.heading else "")
+        + "".join(f"<p>{escape(said)}</p>" for said in one.paragraphs)
+        for one in text
+        if one.paragraphs
+    )
+
+
+def facts(spec: Spec) -> dict[str, Any]:
+    """Say what is told of a shop to whoever writes its texts."""
+    names = ("businessName", "country", "industry", "description", "tone")
+    return {name: spec[name] for name in names if spec.get(name)}
+
+
+def _part(heading: str | None, *paragraphs: str | None) -> TextPart:
+    """Take what is told of some paragraphs."""
+    return TextPart(heading=heading, paragraphs=tuple(one for one in paragraphs if one))
+
+
+def product(spec: Spec, form: Spec) -> Text:
     """Describe a product: in the merchant's words where they gave some."""
     name, title = spec["businessName"], form["title"]
     if form.get("description"):
-        return paragraphs(form["description"])
+        return (_part(None, form["description"]),)
     kind = form.get("type") or spec.get("industry")
     of = f", part of our {kind}" if kind else ""
-    return paragraphs(f"{title} from {name}{of}.", _variety(form))
+    return (_part(None, f"{title} from {name}{of}.", _variety(form)),)
 
 
 def _variety(form: Spec) -> str | None:
@@ -49,52 +72,53 @@ def _variety(form: Spec) -> str | None:
     return f"Choose your {told}."
 
 
-def collection(spec: Spec, title: str) -> str:
+def collection(spec: Spec, title: str) -> Text:
     """Introduce a collection."""
-    return paragraphs(f"{title} from {spec['businessName']}.")
+    return (_part(None, f"{title} from {spec['businessName']}."),)
 
 
-def pages(spec: Spec, kit: Spec) -> dict[str, dict[str, str]]:
-    """Write the core pages, by their handles."""
-    name = spec["businessName"]
+def page_titles(spec: Spec) -> dict[str, str]:
+    """Name the core pages, by their handles."""
     return {
-        "about": {
-            "title": f"About {name}",
-            "body": paragraphs(
-                kit.get("tagline"),
-                spec.get("description")
-                or f"{name} is a shop for {spec.get('industry') or 'things we are glad to make'}.",
-                "Questions are welcome. We answer each one ourselves.",
-            ),
-        },
-        "contact": {
-            "title": "Contact",
-            "body": paragraphs(
-                f"Write to us at {spec['contactEmail']}." if spec.get("contactEmail") else None,
-                "Use the form below and we will get back to you.",
-                _address(spec),
-            ),
-        },
-        "faq": {"title": "Frequently asked questions", "body": _questions(spec)},
-        "shipping-returns": {
-            "title": "Shipping and returns",
-            "body": section("Shipping", *_shipping(spec)) + section("Returns", *RETURNS),
-        },
+        "about": f"About {spec['businessName']}",
+        "contact": "Contact",
+        "faq": "Frequently asked questions",
+        "shipping-returns": "Shipping and returns",
     }
 
 
-def _questions(spec: Spec) -> str:
-    where = _countries(spec)
+def pages(spec: Spec, kit: Spec) -> dict[str, Text]:
+    """Write the core pages, by their handles."""
+    name = spec["businessName"]
+    about = _part(
+        None,
+        kit.get("tagline"),
+        spec.get("description")
+        or f"{name} is a shop for {spec.get('industry') or 'things we are glad to make'}.",
+        "Questions are welcome. We answer each one ourselves.",
+    )
+    contact = _part(
+        None,
+        f"Write to us at {spec['contactEmail']}." if spec.get("contactEmail") else None,
+        "Use the form below and we will get back to you.",
+        _address(spec),
+    )
+    return {
+        "about": (about,),
+        "contact": (contact,),
+        "faq": _questions(spec),
+        "shipping-returns": (_part("Shipping", *_shipping(spec)), _part("Returns", *RETURNS)),
+    }
+
+
+def _questions(spec: Spec) -> Text:
+    where, mail = _countries(spec), spec.get("contactEmail")
+    reach = f"Write to {mail}." if mail else "Use the form on our contact page."
     return (
-        section("Where do you ship to?", f"We ship to {where}." if where else None)
-        + section("What does shipping cost?", _rate(spec))
-        + section("Can I send something back?", *RETURNS)
-        + section(
-            "How do I reach you?",
-            f"Write to {spec['contactEmail']}."
-            if spec.get("contactEmail")
-            else "Use the form on our contact page.",
-        )
+        _part("Where do you ship to?", f"We ship to {where}." if where else None),
+        _part("What does shipping cost?", _rate(spec)),
+        _part("Can I send something back?", *RETURNS),
+        _part("How do I reach you?", reach),
     )
 
 
@@ -129,60 +153,59 @@ def _address(spec: Spec) -> str | None:
     return f"{spec['businessName']}, {told}" if told else None
 
 
-def policies(spec: Spec) -> dict[str, str]:
+def policies(spec: Spec) -> dict[str, Text]:
     """Write the policies that a shop of this country needs, by their types."""
     name = spec["businessName"]
     reach = f"Write to {spec['contactEmail']}." if spec.get("contactEmail") else None
     told = {
-        "REFUND_POLICY": section("Returns and refunds", *RETURNS, reach),
+        "REFUND_POLICY": (_part("Returns and refunds", *RETURNS, reach),),
         "PRIVACY_POLICY": _privacy(name, reach),
         "TERMS_OF_SERVICE": _terms(spec, name),
-        "SHIPPING_POLICY": section("Shipping", *_shipping(spec)),
-        "CONTACT_INFORMATION": paragraphs(name, _address(spec), reach)
-        or paragraphs(f"{name}: use the form on our contact page."),
+        "SHIPPING_POLICY": (_part("Shipping", *_shipping(spec)),),
+        "CONTACT_INFORMATION": (_part(None, name, _address(spec), reach),),
     }
     if spec["country"] in NOTICE_COUNTRIES:
-        told["LEGAL_NOTICE"] = section("Who runs this shop", name, _address(spec), reach)
+        told["LEGAL_NOTICE"] = (_part("Who runs this shop", name, _address(spec), reach),)
     return told
 
 
-def _privacy(name: str, reach: str | None) -> str:
+def _privacy(name: str, reach: str | None) -> Text:
     return (
-        section(
+        _part(
             "What we keep about you",
             f"{name} keeps what you give us when you order or write to us: your name, addresses, e-mail, phone number"
             " and what you bought. Payment details go to the payment provider and are not kept by us.",
-        )
-        + section(
+        ),
+        _part(
             "What we use it for",
             "We use it to carry out your order, to answer you, to keep the books that the law asks for, and, where you"
             " agreed to it, to write to you about our shop.",
-        )
-        + section(
+        ),
+        _part(
             "Who else sees it",
             "The platform that runs our shop, the payment provider and the carrier get what they need for their part.",
-        )
-        + section(
+        ),
+        _part(
             "Your rights",
             "You can ask what we keep about you, have it put right or erased, and take back an agreement at any time.",
             reach,
-        )
+        ),
     )
 
 
-def _terms(spec: Spec, name: str) -> str:
+def _terms(spec: Spec, name: str) -> Text:
     return (
-        section("Who you buy from", f"You buy from {name}.", _address(spec))
-        + section(
+        _part("Who you buy from", f"You buy from {name}.", _address(spec)),
+        _part(
             "Orders and prices",
             "An order is an offer from you; it binds us once we confirm it. The price is the one shown at checkout, which"
             " also names shipping and taxes.",
-        )
-        + section("Returns", *RETURNS)
-        + section(
+        ),
+        _part("Returns", *RETURNS),
+        _part(
             "Law",
             "What the law of your country gives you as a buyer is not limited by these terms.",
-        )
+        ),
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from tolsey.actors.store.launch.executors.work import Finished, LaunchWork, Taken
+from tolsey.actors.store.launch import texts
+from tolsey.actors.store.launch.drafting import TextBrief
+from tolsey.actors.store.launch.executors.work import Finished, LaunchWork, Taken, WriteTexts
 
 Palette = Mapping[str, str]
 
@@ -58,8 +60,14 @@ def draft(work: LaunchWork) -> Taken:
     """Draft the kit of a form: the same form has the same kit, and what the merchant brought stands."""
     yield from ()
     spec, given = work.spec, work.given_kit
-    told = json.dumps([spec, given], sort_keys=True).encode()
-    digest = hashlib.sha256(told).hexdigest()
+    brief = _words(spec, given)
+    drafted = work.drafted(brief)
+    if drafted is None:
+        return WriteTexts(brief)
+    words = {name: text[0].paragraphs[0] for name, text in drafted.texts.items()}
+    digest = _digest(spec, given)
+    # Other words are another kit, which is approved anew.
+    draft_hash = digest if drafted.by == "template" else _digest(spec, given, words)
     name = spec["businessName"]
     tone = TONES[spec.get("tone") or USUAL_TONE]
     palettes: Sequence[Sequence[str]] = tone["palettes"]
@@ -67,13 +75,12 @@ def draft(work: LaunchWork) -> Taken:
     palette = {**dict(zip(COLOURS, chosen, strict=True)), **(given.get("palette") or {})}
     heading, body = tone["fonts"]
     fonts = {"heading": heading, "body": body, **(given.get("fonts") or {})}
-    subject = spec.get("industry") or name
     kit = {
         "name": name,
         "palette": palette,
         "fonts": fonts,
-        "voice": given.get("voice") or tone["voice"],
-        "tagline": given.get("tagline") or tone["tagline"].format(subject=_begun(subject)),
+        "voice": given.get("voice") or words["voice"],
+        "tagline": given.get("tagline") or words["tagline"],
         "logos": [
             {
                 "name": "wordmark",
@@ -86,7 +93,7 @@ def draft(work: LaunchWork) -> Taken:
                 "svg": mark(name, palette, fonts["heading"]),
             },
         ],
-        "draftHash": digest,
+        "draftHash": draft_hash,
     }
     facts = {
         "brand.name": name,
@@ -96,7 +103,30 @@ def draft(work: LaunchWork) -> Taken:
         "brand.tagline": kit["tagline"],
     }
     return Finished(
-        result={"draftHash": digest}, facts=facts, modules={"brandKit": kit}, draft_hash=digest
+        result={"draftHash": draft_hash, "texts": drafted.told()},
+        facts=facts,
+        modules={"brandKit": kit},
+        draft_hash=draft_hash,
+    )
+
+
+def _digest(*told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _words(spec: Mapping[str, Any], given: Mapping[str, Any]) -> TextBrief:
+    """Say what of a kit is words: how the shop speaks, and the line under its name; the merchant's own stand."""
+    tone = TONES[spec.get("tone") or USUAL_TONE]
+    tagline = tone["tagline"].format(subject=_begun(spec.get("industry") or spec["businessName"]))
+    drafts = {"voice": tone["voice"], "tagline": tagline}
+    return TextBrief(
+        facts=texts.facts(spec),
+        voice=given.get("voice"),
+        drafts={
+            name: (texts.TextPart(heading=None, paragraphs=(said,)),)
+            for name, said in drafts.items()
+            if not given.get(name)
+        },
     )
 
 

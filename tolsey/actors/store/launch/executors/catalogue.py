@@ -1,5 +1,6 @@
 """The catalogue: products as drafts, their opening stock, collections, and their publication."""
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import folded
 from tolsey.actors.store.launch import texts
+from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import (
     MOST_AT_ONCE,
     Finished,
@@ -18,6 +20,7 @@ from tolsey.actors.store.launch.executors.work import (
     ReadShop,
     Taken,
     WriteShop,
+    WriteTexts,
     compare,
     number,
 )
@@ -53,12 +56,13 @@ NOT_SEEN_YET: Final = MilestoneStop(
 
 def handles(products: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name each product for its address, no two alike."""
-    taken = dict[str, int]()
     found = list[str]()
     for place, one in enumerate(products, 1):
         handle = handle_of(one["title"]) or f"product-{place}"
-        taken[handle] = taken.get(handle, 0) + 1
-        found.append(handle if taken[handle] == 1 else f"{handle}-{taken[handle]}")
+        others = (f"{handle}-{number}" for number in itertools.count(2))
+        found.append(
+            handle if handle not in found else next(other for other in others if other not in found)
+        )
     return found
 
 
@@ -73,7 +77,15 @@ def products(work: LaunchWork) -> Taken:
     form = work.spec.get("products") or ()
     if not form:
         return NO_PRODUCTS
-    wanted = [_product(work, one, handle) for one, handle in zip(form, handles(form), strict=True)]
+    named = dict(zip(handles(form), form, strict=True))
+    brief = _copy(work, named)
+    drafted = work.drafted(brief)
+    if drafted is None:
+        return WriteTexts(brief)
+    wanted = [
+        _product(work, one, handle, drafted.texts.get(handle) or texts.product(work.spec, one))
+        for handle, one in named.items()
+    ]
     found = yield from compare(work, wanted)
     if found.missing:
         return WriteShop(found.missing)
@@ -92,13 +104,24 @@ def products(work: LaunchWork) -> Taken:
         result={
             "products": made,
             "kept": sorted({edit.ids[0] for edit in wanted} - {one["handle"] for one in made}),
+            "texts": drafted.told(),
             "wrote": work.wrote(wanted),
         },
         facts={"catalog.product_ids": " ".join(number(one["id"]) for one in made)},
     )
 
 
-def _product(work: LaunchWork, form: Mapping[str, Any], handle: str) -> Edit:
+def _copy(work: LaunchWork, named: Mapping[str, Mapping[str, Any]]) -> TextBrief:
+    """Say what a model writes of products: the merchant's own words stand."""
+    bare = {handle: one for handle, one in named.items() if not one.get("description")}
+    return TextBrief(
+        facts=texts.facts(work.spec),
+        voice=work.kit.get("voice"),
+        drafts={handle: texts.product(work.spec, one) for handle, one in bare.items()},
+    )
+
+
+def _product(work: LaunchWork, form: Mapping[str, Any], handle: str, described: texts.Text) -> Edit:
     currency = work.results["foundation.audit"]["shop"]["currency"]
     options = form.get("options") or []
     variants = [_variant(form, one, currency) for one in form.get("variants") or [{}]]
@@ -108,7 +131,7 @@ def _product(work: LaunchWork, form: Mapping[str, Any], handle: str) -> Edit:
         pictures = [{"originalSource": source, "alt": form["title"], "contentType": "IMAGE"}]
     wanted = {
         "title": form["title"],
-        "descriptionHtml": texts.product(work.spec, form),
+        "descriptionHtml": texts.html(described),
         "productType": form.get("type") or "",
         "vendor": work.spec["businessName"],
         "status": "DRAFT",
@@ -197,7 +220,7 @@ def collections(work: LaunchWork) -> Taken:
 def _collection(work: LaunchWork, handle: str, title: str, condition: tuple[str, str]) -> Edit:
     wanted = {
         "title": title,
-        "descriptionHtml": texts.collection(work.spec, title),
+        "descriptionHtml": texts.html(texts.collection(work.spec, title)),
         "extra": {"condition": list(condition)},
     }
     return Edit(kind=edits.NEW_COLLECTION, ids=(handle,), wanted=wanted)

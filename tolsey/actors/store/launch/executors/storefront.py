@@ -7,16 +7,26 @@ from typing import Any, Final
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.launch import texts
+from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import (
     Finished,
     LaunchWork,
     ReadShop,
     Taken,
     WriteShop,
+    WriteTexts,
     compare,
     number,
 )
 
+WRITTEN_PAGES: Final = ("about", "faq", "shipping-returns")
+WRITTEN_POLICIES: Final = (
+    "REFUND_POLICY",
+    "PRIVACY_POLICY",
+    "TERMS_OF_SERVICE",
+    "SHIPPING_POLICY",
+)
+"""What a model puts in the voice of the brand; the rest is made of addresses."""
 POLICY_IDS: Final = "query PolicyIds { shop { shopPolicies { id type title } } }"
 MOST_IN_MENU: Final = 5
 """So many collections are named in the main menu."""
@@ -26,13 +36,14 @@ AS_SHIPPED: Final = frozenset({"FRONTPAGE", "CATALOG", "SEARCH"})
 
 def pages(work: LaunchWork) -> Taken:
     """Write the core pages that are not there."""
+    templates = texts.pages(work.spec, work.kit)
+    drafted = work.drafted(_brief(work, templates, WRITTEN_PAGES))
+    if drafted is None:
+        return WriteTexts(_brief(work, templates, WRITTEN_PAGES))
+    bodies = {**templates, **drafted.texts}
     wanted = [
-        Edit(
-            kind=edits.CORE_PAGE,
-            ids=(handle,),
-            wanted=page | ({"extra": {"templateSuffix": "contact"}} if handle == "contact" else {}),
-        )
-        for handle, page in texts.pages(work.spec, work.kit).items()
+        Edit(kind=edits.CORE_PAGE, ids=(handle,), wanted=_page_of(handle, title, bodies[handle]))
+        for handle, title in texts.page_titles(work.spec).items()
     ]
     found = yield from compare(work, wanted)
     if found.missing:
@@ -44,15 +55,34 @@ def pages(work: LaunchWork) -> Taken:
     ]
     ids = " ".join(number(one["id"]) for one in made)
     return Finished(
-        result={"pages": made, "wrote": work.wrote(wanted)}, facts={"storefront.page_ids": ids}
+        result={"pages": made, "texts": drafted.told(), "wrote": work.wrote(wanted)},
+        facts={"storefront.page_ids": ids},
+    )
+
+
+def _page_of(handle: str, title: str, text: texts.Text) -> dict[str, Any]:
+    page: dict[str, Any] = {"title": title, "body": texts.html(text)}
+    return page | ({"extra": {"templateSuffix": "contact"}} if handle == "contact" else {})
+
+
+def _brief(work: LaunchWork, drafts: Mapping[str, texts.Text], names: Sequence[str]) -> TextBrief:
+    """Say what of the storefront a model writes: what is made of addresses alone stays as it is."""
+    return TextBrief(
+        facts=texts.facts(work.spec),
+        voice=work.kit.get("voice"),
+        drafts={name: drafts[name] for name in names},
     )
 
 
 def policies(work: LaunchWork) -> Taken:
     """Draft the policies that the shop has not; one that the merchant wrote or changed is theirs."""
-    drafts = texts.policies(work.spec)
+    templates = texts.policies(work.spec)
+    drafted = work.drafted(_brief(work, templates, WRITTEN_POLICIES))
+    if drafted is None:
+        return WriteTexts(_brief(work, templates, WRITTEN_POLICIES))
     wanted = [
-        Edit(kind=edits.POLICY, ids=(kind,), wanted={"body": body}) for kind, body in drafts.items()
+        Edit(kind=edits.POLICY, ids=(kind,), wanted={"body": texts.html(text)})
+        for kind, text in {**templates, **drafted.texts}.items()
     ]
     found = yield from compare(work, wanted)
     if found.missing:
@@ -66,9 +96,13 @@ def policies(work: LaunchWork) -> Taken:
         and not work.is_overwritten(edit, facts)
     }
     told = " ".join(f"{kind}:{digest}" for kind, digest in sorted(digests.items()))
-    theirs = sorted(drafts.keys() - digests.keys())
     return Finished(
-        result={"drafted": sorted(digests), "kept": theirs, "wrote": work.wrote(wanted)},
+        result={
+            "drafted": sorted(digests),
+            "kept": sorted(templates.keys() - digests.keys()),
+            "texts": drafted.told(),
+            "wrote": work.wrote(wanted),
+        },
         facts={"legal.policy_hashes": told} if told else {},
     )
 

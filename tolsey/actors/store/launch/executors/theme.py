@@ -146,7 +146,14 @@ def _home(work: LaunchWork) -> str:
         "type": "rich-text",
         "blocks": {
             "heading": {"type": "heading", "settings": {"heading": work.spec["businessName"]}},
-            "text": {"type": "text", "settings": {"text": texts.paragraphs(work.kit["tagline"])}},
+            "text": {
+                "type": "text",
+                "settings": {
+                    "text": texts.html(
+                        (texts.TextPart(heading=None, paragraphs=(work.kit["tagline"],)),)
+                    )
+                },
+            },
         },
         "block_order": ["heading", "text"],
         "settings": {},

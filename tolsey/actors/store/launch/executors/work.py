@@ -11,6 +11,7 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.ports import Upload
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import Planned
+from tolsey.actors.store.launch.drafting import NOTHING_TO_WRITE, DraftedTexts, NoModel, TextBrief
 from tolsey.actors.store.launch.graph import MilestoneStop
 
 MOST_AT_ONCE: Final = 25
@@ -25,7 +26,8 @@ class LaunchWork:
     `results` are what other milestones came to, `written` the version of each thing when we wrote it last,
     and `scopes` what the shop granted (none named = unknown). `decided` are the milestones that a person
     marked done, and `began_at` is when the attempt began. `tax_lines` is how many an order at home carried
-    when a person confirmed the taxes, where one could be calculated.
+    when a person confirmed the taxes, where one could be calculated. `kept_texts` are the texts that were written
+    of this milestone last; `no_model` says why no model writes any now.
     """
 
     store_id: str
@@ -41,6 +43,22 @@ class LaunchWork:
     decided: frozenset[str]
     theme_url: str | None
     tax_lines: int | None
+    run: int = 1
+    kept_texts: Mapping[str, Any] | None = None
+    no_model: NoModel | None = None
+
+    def drafted(self, brief: TextBrief) -> DraftedTexts | None:
+        """Give the texts of a brief; None while they are still to be written.
+
+        A model wrote them once for the same brief. Where the templates had to stand in for it, the next run asks again.
+        """
+        kept = self.kept_texts
+        if kept is not None and kept["digest"] == brief.digest:
+            is_final = kept["by"] == "model" or kept["run"] == self.run
+            if is_final or self.no_model is not None:
+                return DraftedTexts.kept(brief, kept)
+        why = self.no_model if brief.drafts else NOTHING_TO_WRITE
+        return None if why is None else DraftedTexts.of_templates(brief, why)
 
     def is_overwritten(self, edit: Edit, facts: Mapping[str, Any]) -> bool:
         """Tell whether somebody changed what we wrote: then it stays as they want it (rules/launch#executors)."""
@@ -109,6 +127,13 @@ class WriteShop:
     edits: Sequence[Edit]
 
 
+@dataclass(frozen=True, slots=True)
+class WriteTexts:
+    """What the language model is to write; the next step finds its texts, or why there are none."""
+
+    brief: TextBrief
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The milestone is done: what came out, what is to be remembered, and modules of the store's context."""
@@ -136,7 +161,7 @@ class CountDeliveries:
 
 
 Question: TypeAlias = ReadShop | LookAt | LookAtAll | ReadPages | CountDeliveries | PutUp
-StepOutcome: TypeAlias = WriteShop | Finished | MilestoneStop
+StepOutcome: TypeAlias = WriteShop | WriteTexts | Finished | MilestoneStop
 Taken: TypeAlias = Generator[Question, Any, StepOutcome]
 Executor: TypeAlias = Callable[[LaunchWork], Taken]
 
