@@ -1,6 +1,8 @@
 """A release in the middle of load, and the way back: nothing is lost, doubled or buried."""
 
 import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from tests.campaigns.releases.campaign import (
 )
 from tests.campaigns.releases.payers import LongestWait
 from tests.campaigns.releases.rounds import crossed, rounds, taken
+from tolsey.actors.job.catalogue import JOBS
 from tolsey.storage.migrate import migrations
 
 OPERATIONS = int(os.environ.get("CAMPAIGN_OPERATIONS", "0"))
@@ -57,6 +60,18 @@ def test_the_release_before_can_run_on_every_schema_since() -> None:
     assert {name: number for name, number in asks.items() if number > NEWEST_BEFORE} == {}, (
         "say `-- compatible-from: 0036`, and narrow in the release after the next"
     )
+
+
+def test_jobs_that_the_release_before_does_not_do_are_ticked_by_what_it_leaves_alone(
+    before: Path,
+) -> None:
+    asked = "from tolsey.actors.job.catalogue import JOBS; print(*(j.name for j in JOBS.values() if j.built))"
+    told = subprocess.run(
+        [sys.executable, "-c", asked], cwd=before, capture_output=True, check=True, text=True
+    )
+    assert {name for name, job in JOBS.items() if job.is_new} == JOBS.keys() - {
+        *told.stdout.split()
+    }
 
 
 @pytest.fixture

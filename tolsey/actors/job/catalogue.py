@@ -10,7 +10,7 @@ from cronsim import CronSim
 class Job:
     """A job and its cron expression, in UTC.
 
-    `is_new` while the release before buries the ticks of a job that it does not have.
+    `is_new` while the release before buries the ticks of a job that it does not do.
     """
 
     name: str
@@ -66,6 +66,7 @@ JOBS = {
             name="gdpr-erasure",
             expression="15 * * * *",
             reason="Erasure requests are carried out.",
+            is_new=True,
         ),
         Job(
             name="discovery-harvest-tick",
