@@ -6,7 +6,10 @@ for each delivery says how many cores are wanted elsewhere. It is read from /pro
 
 import os
 from collections import defaultdict
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
+from statistics import median
+from time import process_time
 from typing import Any
 
 import asyncpg
@@ -58,6 +61,41 @@ class Meter:
             "redis": _tree(stats, int(info["process_id"])),
             "redis_bytes": float(info["total_net_input_bytes"] + info["total_net_output_bytes"]),
         }
+
+
+class Spending:
+    """What each contestant of this process cost for one of what it did, by its own rounds."""
+
+    def __init__(self, database_url: str) -> None:
+        self._meter = Meter(database_url, None, os.getpid())
+        self._spent: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+
+    async def of(self, name: str, count: int, work: Awaitable[float]) -> float:
+        """Run so much of a contestant's work; answer what it answers."""
+        before, cpu = await self._meter.read(), process_time()
+        found = await work
+        own, after = process_time() - cpu, await self._meter.read()
+        postgresql = after["postgresql"] - before["postgresql"]
+        self._spent[name].append((own / count * 1000, postgresql / count * 1000))
+        return found
+
+    def lines(self, label: str, names: Sequence[str]) -> list[list[object]]:
+        """Give a line for each contestant, in milliseconds, with how its cost stands to the first's."""
+        both = {name: median(map(sum, self._spent[name])) for name in names}
+        first, *_ = both.values()
+        return [
+            [
+                f"{label} {name}",
+                *(median(one[n] for one in self._spent[name]) for n in range(2)),
+                both[name],
+                f"{both[name] / first:.2f}" if first else "",
+            ]
+            for name in names
+        ]
+
+
+COLUMNS = ("this process", "PostgreSQL", "both", "to the first")
+"""Of the lines of a `Spending`."""
 
 
 def between(before: Reading, after: Reading, count: float) -> Reading:

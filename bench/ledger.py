@@ -22,6 +22,7 @@ import asyncpg
 
 from bench import measure
 from bench.asking import collect_seldom
+from bench.costs import COLUMNS, Spending
 from bench.owner import opened, owning
 from tolsey.actors import chain
 from tolsey.actors.organization.actor import OrganizationActor
@@ -38,6 +39,7 @@ POOL = 32
 LOTS = 3
 LOT = 10**12
 COST = 250
+WAYS = ("tolsey", "function", "row lock")
 NUMBERS = itertools.count()
 
 Spend = Callable[[int, str], Awaitable[object]]
@@ -214,7 +216,7 @@ async def speed(spend: Spend, callers: int, organizations: int, each: int) -> tu
 
 
 async def measured(
-    ours: Ours, peer: Peer, organizations: int, callers: int, *, quick: bool
+    ours: Ours, peer: Peer, organizations: int, callers: int, spending: Spending, *, quick: bool
 ) -> tuple[list[object], int, int]:
     """Take one line of the table; answers it with how much ours and the peers spent."""
     ways: dict[str, Spend] = {
@@ -229,10 +231,13 @@ async def measured(
     each = {name: max(2, total[name] // scale // callers) for name in ways}
     waits: dict[str, list[float]] = defaultdict(list)
 
-    async def once(name: str) -> float:
+    async def timed(name: str) -> float:
         rate, p99 = await speed(ways[name], callers, organizations, each[name])
         waits[name].append(p99)
         return rate
+
+    async def once(name: str) -> float:
+        return await spending.of(name, callers * each[name], timed(name))
 
     measure.say(f"{organizations:,} organizations, {callers:,} callers (spends/s)")
     rates = await measure.alternate({name: partial(once, name) for name in ways}, rounds)
@@ -265,10 +270,14 @@ async def compare(url: str, *, quick: bool) -> None:
         ours, peer = Ours(runtime, database), Peer(pool)
         await ours.open()
         await peer.open()
-        rows, spent, spent_by_peers = [], 0, 0
+        rows, costs, spent, spent_by_peers = [], [], 0, 0
         for organizations, callers in itertools.product(ORGANIZATIONS, CALLERS):
-            line, mine, others = await measured(ours, peer, organizations, callers, quick=quick)
+            spending = Spending(url)
+            line, mine, others = await measured(
+                ours, peer, organizations, callers, spending, quick=quick
+            )
             rows.append(line)
+            costs += spending.lines(f"{organizations:,} / {callers:,}", WAYS)
             spent, spent_by_peers = spent + mine, spent_by_peers + others
         assert await ours.check() == spent
         assert await peer.check() == spent_by_peers
@@ -280,6 +289,9 @@ async def compare(url: str, *, quick: bool) -> None:
             *("to function", "to row lock"),
         ],
         rows,
+    )
+    measure.table(
+        "Processor time of a spend, in ms (medians)", ["organizations / callers", *COLUMNS], costs
     )
 
 
