@@ -188,7 +188,7 @@ async def _asked(growing: Growing, client: httpx.AsyncClient, tenant: Tenant, as
 
 
 async def run_jobs(
-    growing: Growing, client: httpx.AsyncClient, only: re.Pattern[str], *, quick: bool
+    growing: Growing, client: httpx.AsyncClient, names: Sequence[str], *, quick: bool
 ) -> tuple[list[list[Any]], list[str]]:
     """Run jobs while deliveries come steadily; answer the table's lines, and what missed."""
     window = 0.5 if quick else WINDOW_SECONDS
@@ -198,7 +198,7 @@ async def run_jobs(
     missed = []
     # Each is printed as it ends: a run that is cut short has told of those before.
     print(f"\nDeliveries without a job: p99 {idle:.1f} ms", flush=True)
-    for name in filter(only.search, JOBS):
+    for name in names:
         runs: list[float] = []
         waits: list[float] = []
 
@@ -356,7 +356,15 @@ def earlier(
     return {int(n): of for n, of in seen.items()}, {int(n): of for n, of in said.items()}
 
 
-async def grow(growing: Growing, size: str, only: re.Pattern[str], *, rounds: int) -> list[str]:
+async def grow(
+    growing: Growing,
+    size: str,
+    only: re.Pattern[str],
+    *,
+    jobs: re.Pattern[str],
+    rounds: int,
+    warm: bool,
+) -> list[str]:
     """Ask at every step of a size, then run the jobs at the last; answer what misses its aim.
 
     What was asked is printed before the jobs begin: at the largest size they take as long again.
@@ -373,6 +381,9 @@ async def grow(growing: Growing, size: str, only: re.Pattern[str], *, rounds: in
         async with growing.serving() as client:
             if not growing.tenants:
                 await growing.sign_up(client)
+            if warm:
+                await ask_all(growing, client, only, most=step, rounds=1)
+                await tell_model(growing, 1)
             stages[step], sizes[step], offered = await ask_all(
                 growing, client, only, most=step, rounds=rounds
             )
@@ -385,18 +396,27 @@ async def grow(growing: Growing, size: str, only: re.Pattern[str], *, rounds: in
                 kinds |= dict.fromkeys(offered.documents, DOCUMENT)
                 missed = show(stages, sizes, kinds)
                 measure.table("Not asked", ["what", "why"], sorted(offered.left.items()))
-                jobs, late = await run_jobs(growing, client, only, quick=size == "quick")
+                names = [name for name in JOBS if only.search(name) and jobs.search(name)]
+                ran, late = await run_jobs(growing, client, names, quick=size == "quick")
     measure.table(
         "Jobs: milliseconds of a first run and of later ones, and of deliveries meanwhile",
         ["job", "first", "again p50", "p99", "deliveries p99", "to idle"],
-        jobs,
+        ran,
     )
     return missed + late
 
 
-async def main(growing: Growing, size: str, only: re.Pattern[str], *, rounds: int) -> None:
+async def main(
+    growing: Growing,
+    size: str,
+    only: re.Pattern[str],
+    *,
+    jobs: re.Pattern[str],
+    rounds: int,
+    warm: bool,
+) -> None:
     """Measure, and print what was found."""
-    missed = await grow(growing, size, only, rounds=rounds)
+    missed = await grow(growing, size, only, jobs=jobs, rounds=rounds, warm=warm)
     lines, wrong = await spends(growing.url, quick=size == "quick")
     columns = ["open lots", "p50", "p99", f"to {LOTS[0]}"]
     measure.table("Spends: milliseconds by open lots", columns, lines)
@@ -416,6 +436,12 @@ def run() -> None:
     parser.add_argument(
         "--only", type=re.compile, default="", help="a pattern of what to ask and which jobs to run"
     )
+    parser.add_argument(
+        "--jobs", type=re.compile, default="", help="a pattern of which jobs to run"
+    )
+    parser.add_argument(
+        "--warm", action="store_true", help="ask everything once before it is measured"
+    )
     given = parser.parse_args()
     size, rounds = ("quick", 6) if given.quick else (given.size, given.rounds)
     measure.machine(given.loop)
@@ -428,7 +454,10 @@ def run() -> None:
         kept = "tolsey_bench_world" if given.world else None
         url = stack.enter_context(measure.database(server_url, kept))
         growing = Growing(url, redis_url, folder)
-        measure.run(partial(main, growing, size, given.only, rounds=rounds), given.loop)
+        work = partial(
+            main, growing, size, given.only, jobs=given.jobs, rounds=rounds, warm=given.warm
+        )
+        measure.run(work, given.loop)
 
 
 if __name__ == "__main__":
