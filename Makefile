@@ -6,6 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
+PREFECT_VENV := .venv-bench-prefect
 MUTANTS_VENV := .venv-mutants
 FUZZ_VENV := .venv-fuzz
 
@@ -95,7 +96,12 @@ $(BENCH_VENV)/.installed: bench/requirements.lock requirements-dev.lock
 	$(BENCH_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-bench: $(BENCH_VENV)/.installed
+$(PREFECT_VENV)/.installed: bench/peers/prefect/requirements.lock
+	test -x $(PREFECT_VENV)/bin/python || $(PYTHON) -m venv $(PREFECT_VENV)
+	$(PREFECT_VENV)/bin/python -m pip install --quiet --require-hashes -r bench/peers/prefect/requirements.lock
+	@touch $@
+
+bench: $(BENCH_VENV)/.installed $(PREFECT_VENV)/.installed
 	for file in turns sleepers webhooks revenue shards limits ledger payments outbox_calls chat mcp growth history rehash retention scan registry launch launch_graph signature; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
 $(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements-dev.lock
@@ -133,4 +139,4 @@ lock: setup
 		--no-emit-index-url --no-emit-find-links --no-annotate $$one.in -o $$one.lock || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(MUTANTS_VENV) $(FUZZ_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance
+	rm -rf $(VENV) $(BENCH_VENV) $(PREFECT_VENV) $(MUTANTS_VENV) $(FUZZ_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance

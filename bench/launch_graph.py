@@ -1,8 +1,10 @@
-"""What dispatching a step of a launch costs: the playbook's 29 steps with nothing in them, beside DBOS.
+"""What dispatching a step of a launch costs: the playbook's 29 steps with nothing in them, beside DBOS and Prefect.
 
-Both run the same graph on one PostgreSQL, from this process: a step begins once all that it depends on is done, and its
-result is on disk before what follows it begins. Here each step is a call of the store's outbox, and each that a person does a
-decision of theirs; there each is a step of a workflow. What a step does takes no time, so what is left is dispatch.
+All run the same graph on one PostgreSQL: a step begins once all that it depends on is done, and its result is kept before
+what follows it begins. Here each step is a call of the store's outbox, and each that a person does a decision of theirs; in
+DBOS each is a step of a workflow, in Prefect a task of a flow, whose server is a process of its own. Prefect wants older
+websockets than the other peers are locked to, so it runs in an environment of its own and is left out where that is not there.
+What a step does takes no time, so what is left is dispatch.
 """
 
 import asyncio
@@ -17,6 +19,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import orjson
 import structlog
 from dbos import DBOS
 
@@ -45,6 +48,8 @@ NUMBERS = itertools.count()
 EMPTY = '{"missingScopes": {}, "shop": {}, "drafted": [], "kept": []}'
 
 Launch = Callable[[int], Awaitable[None]]
+Ask = Callable[[int], Awaitable[float]]
+PREFECT = measure.ROOT / ".venv-bench-prefect" / "bin" / "python"
 
 
 class Following:
@@ -209,6 +214,34 @@ async def dbos(url: str) -> AsyncIterator[Launch]:
         DBOS.destroy()
 
 
+@asynccontextmanager
+async def prefect(url: str) -> AsyncIterator[Ask]:
+    """Run flows in Prefect's own environment; gives what answers how many seconds so many at once took."""
+    given = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    flow = measure.ROOT / "bench" / "peers" / "prefect_flow.py"
+    process = await asyncio.create_subprocess_exec(PREFECT, flow, **given)
+    graph = [[id, list(PLAYBOOK.milestones[id].depends_on)] for id in in_order()]
+
+    async def said(told: Any) -> dict[str, Any]:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(orjson.dumps(told) + b"\n")
+        await process.stdin.drain()
+        answered: dict[str, Any] = orjson.loads(await process.stdout.readline())
+        return answered
+
+    async def ask(at_once: int) -> float:
+        return float((await said(at_once))["seconds"])
+
+    try:
+        await said({"url": url, "graph": graph})
+        yield ask
+    finally:
+        if process.stdin:
+            process.stdin.close()
+        await process.wait()
+
+
 WAYS: dict[str, Callable[[str], Any]] = {"tolsey": tolsey, "DBOS": dbos}
 
 
@@ -221,21 +254,33 @@ async def figure(url: str, way: Callable[[str], Any], at_once: int) -> float:
         return (perf_counter() - began) * 1000 / (at_once * len(PLAYBOOK.milestones))
 
 
-async def compare(url: str, *, rounds: int) -> None:
-    """Let both take turns on one database, and print medians."""
+async def compare(url: str, prefect_url: str, *, rounds: int) -> None:
+    """Let all take turns on one PostgreSQL, and print medians."""
     rows = []
-    for at_once in AT_ONCE:
-        took: dict[str, list[float]] = {name: [] for name in WAYS}
-        for _ in range(rounds):
-            for name, way in WAYS.items():
-                took[name].append(await figure(url, way, at_once))
-        ours = median(took["tolsey"])
-        rows += [[name, at_once, median(ms), median(ms) / ours] for name, ms in took.items()]
+    async with AsyncExitStack() as stack:
+        ask = await stack.enter_async_context(prefect(prefect_url)) if PREFECT.exists() else None
+        if ask is None:
+            print("without Prefect: `make bench` installs it")
+        for at_once in AT_ONCE:
+            rows += await turns(url, ask, at_once, rounds)
     measure.table(
         "29 steps of a launch with nothing in them",
         ["", "launches at once", "ms a step", "times ours"],
         rows,
     )
+
+
+async def turns(url: str, ask: Ask | None, at_once: int, rounds: int) -> list[list[Any]]:
+    """Measure all of them, one after the other, and again."""
+    took: dict[str, list[float]] = {name: [] for name in WAYS}
+    for _ in range(rounds):
+        for name, way in WAYS.items():
+            took[name].append(await figure(url, way, at_once))
+        if ask is not None:
+            ms = await ask(at_once) * 1000 / (at_once * len(PLAYBOOK.milestones))
+            took.setdefault("Prefect", []).append(ms)
+    ours = median(took["tolsey"])
+    return [[name, at_once, median(ms), median(ms) / ours] for name, ms in took.items()]
 
 
 def main() -> None:
@@ -245,8 +290,14 @@ def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    with measure.servers() as (server_url, _), measure.database(server_url) as url:
-        measure.run(partial(compare, url, rounds=1 if said.quick else ROUNDS), said.loop)
+    with (
+        measure.servers() as (server_url, _),
+        measure.database(server_url) as url,
+        measure.database(server_url) as prefect_url,
+    ):
+        measure.run(
+            partial(compare, url, prefect_url, rounds=1 if said.quick else ROUNDS), said.loop
+        )
 
 
 if __name__ == "__main__":
