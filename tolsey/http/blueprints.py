@@ -42,7 +42,16 @@ from tolsey.http.intelligence import (
 )
 from tolsey.http.intelligence import pages as competitor_pages
 from tolsey.http.intelligence import routes as intelligence
-from tolsey.http.launch import cockpit, devstores, live, onboarding, pool, pool_pages, registry
+from tolsey.http.launch import (
+    cockpit,
+    devstores,
+    live,
+    onboarding,
+    pool,
+    pool_pages,
+    registry,
+    scope_plan,
+)
 from tolsey.http.launch import routes as launch
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.market import pages as market_pages
@@ -117,6 +126,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     integrations.routes,
     registry.routes,
     launch.routes,
+    scope_plan.routes,
     devstores.routes,
     pool.routes,
     pool_pages.routes,

@@ -47,6 +47,26 @@ async def test_a_merchant_launches_a_store_as_far_as_this_version_goes(merchant:
     await is_told_how_long_others_took(merchant)
 
 
+async def is_told_what_the_shop_would_not_allow(merchant: Merchant) -> None:
+    """Ask for the plan of permissions before the launch begins, under a grant that covers it, and one that does not."""
+    address = f"/api/wizard/store/{merchant.store_id}/scopes"
+    whole = (await merchant.client.get(address)).json()
+    assert (whole["connected"], whole["blocked"], whole["missing"]) == (True, [], [])
+    database = merchant.two_stores.database
+    granted = [one for one in whole["granted"] if one != "write_themes"]
+    changed = "UPDATE store_connections SET scopes = $2 WHERE store_id = $1"
+    await database.execute(changed, merchant.store_id, " ".join(granted))
+    lacking = (await merchant.client.get(address)).json()
+    assert lacking["missing"] == ["read_themes", "write_themes"]
+    assert [one["id"] for one in lacking["blocked"]] == [
+        "storefront.theme",
+        "storefront.publish_theme",
+        "launch.preflight",
+    ]
+    assert lacking["blocked"][0]["scopes"] == ["write_themes"]
+    await database.execute(changed, merchant.store_id, " ".join(whole["granted"]))
+
+
 async def is_told_how_long_others_took(merchant: Merchant) -> None:
     """Let other stores be done with a step: of 20 it is told how long they took, of fewer nothing."""
     plan = "foundation.plan"
@@ -74,6 +94,7 @@ async def test_a_launch_is_decided_by_people_shown_before_it_is_sent_and_seen_by
 ) -> None:
     shop = merchant.shop
     shop.scopes = tuple(one for one in shop.scopes if one != "write_locations")
+    await is_told_what_the_shop_would_not_allow(merchant)
     missing = await merchant.client.get(f"/api/wizard/store/{merchant.store_id}")
     assert (missing.status_code, missing.json()["code"]) == (404, "launch_not_begun")
     assert (await merchant.launch()).status_code == 201
@@ -130,6 +151,7 @@ async def strangers_find_nothing(merchant: Merchant) -> None:
         of = {"storeId": merchant.store_id}
         answers = [
             await bob.get(f"/api/wizard/store/{merchant.store_id}"),
+            await bob.get(f"/api/wizard/store/{merchant.store_id}/scopes"),
             await bob.post("/api/wizard/store/launch", json={**of, "spec": SPEC, "brandKit": {}}),
             await bob.post("/api/wizard/skill/run", json={**of, "skill": "brand-kit"}),
             await bob.post(
@@ -152,7 +174,7 @@ async def test_a_tick_approves_what_people_did_and_goes_to_launches_that_wait_al
     merchant.shop.plan, merchant.shop.partner_development = "Basic", False
     merchant.shop.setup.payments_activated = True
     counted = await merchant.tick()
-    assert (counted["launches"], counted["probe"]) == (1, 1)
+    assert [counted[one] for one in ("launches", "probe", "report")] == [1, 1, 0]
     plan = await merchant.until("foundation.plan", "approved")
     assert plan["decidedBy"] is None
     payments = await merchant.until("operations.payments", "approved")

@@ -1,28 +1,34 @@
 """The form before a launch: one question at a time, kept as it is answered, gone on with whenever."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from pydantic import ValidationError
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal
-from tolsey.actors.store.launch.grants import covers, grant_address
 from tolsey.actors.store.launch.messages import KeepOnboardingAnswers
-from tolsey.actors.store.launch.playbook import PLAYBOOK, PlaybookMilestone
 from tolsey.actors.store.messages import store
 from tolsey.http.launch import routes as api
 from tolsey.http.launch.forms import LaunchBody, OnboardingSpec, SpecBody
+from tolsey.http.launch.questions import (
+    NUMBERS,
+    QUESTIONS,
+    Answers,
+    OnboardingQuestion,
+    answers_of,
+    form_of,
+)
+from tolsey.http.launch.scope_plan import ScopePlan, scope_plan
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
-from tolsey.http.layout.catalogue import _, marked
+from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import page, store_of
 from tolsey.http.web.context import ask, now, service
-from tolsey.storage.commerce import connections, launches
+from tolsey.storage.commerce import launches
 from tolsey.storage.commerce.stores import StoreRow
 
 routes = Blueprint("onboarding_pages", __name__, url_prefix="/stores/<store_id>/launch/answers")
@@ -31,169 +37,6 @@ answer_with_pages(routes)
 ANSWERS: Final = "onboardingAnswers"
 """The module of a store's context with what was answered so far, as it was typed."""
 MOST_CHARACTERS: Final = 20_000
-PARTS: Final = ("price", "cost")
-"""What a line of a product has after its name."""
-Answers = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blank:
-    """One field of a question; `name` is where it stands in the form of a launch."""
-
-    name: str
-    label: str
-    hint: str = ""
-    wanted: str = ""
-    type: str = "text"
-    required: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnboardingQuestion:
-    """One question, with the fields that answer it."""
-
-    id: str
-    title: str
-    why: str
-    blanks: Sequence[Blank]
-
-
-PRICE: Final = marked("An amount in the shop's currency, such as 19.90.")
-QUESTIONS: Final[Sequence[OnboardingQuestion]] = (
-    OnboardingQuestion(
-        id="name",
-        title=marked("What is the business called?"),
-        why=marked("It stands on pages, policies and the brand kit."),
-        blanks=(
-            Blank(
-                name="businessName",
-                label=marked("Name"),
-                wanted=marked("Give the business a name."),
-                required=True,
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="country",
-        title=marked("Where is the business?"),
-        why=marked("It decides the first market and which policies are drafted."),
-        blanks=(
-            Blank(
-                name="country",
-                label=marked("Country"),
-                hint=marked("Two letters, such as US or DE."),
-                wanted=marked("Give the country as two letters, such as US or DE."),
-                required=True,
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="goods",
-        title=marked("What do you sell?"),
-        why=marked("Texts are drafted from it; you approve them before anyone sees them."),
-        blanks=(
-            Blank(name="industry", label=marked("In a few words")),
-            Blank(name="description", label=marked("In a few sentences"), type="textarea"),
-            Blank(
-                name="tone",
-                label=marked("How should it sound?"),
-                type="select",
-                options={
-                    "": marked("No wish"),
-                    "warm": marked("Warm"),
-                    "playful": marked("Playful"),
-                    "plain": marked("Plain"),
-                    "luxurious": marked("Luxurious"),
-                },
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="contact",
-        title=marked("Where do customers write to?"),
-        why=marked("The contact page and the policies name it."),
-        blanks=(
-            Blank(
-                name="contactEmail",
-                label=marked("E-mail address"),
-                type="email",
-                wanted=marked("Give an address such as hello@example.com."),
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="location",
-        title=marked("Where are orders sent from?"),
-        why=marked("What is left out stays as the shop has it."),
-        blanks=(
-            Blank(name="location.name", label=marked("Name of the place")),
-            Blank(name="location.address1", label=marked("Street and number")),
-            Blank(name="location.zip", label=marked("Postal code")),
-            Blank(name="location.city", label=marked("City")),
-            Blank(name="location.provinceCode", label=marked("State or province, by its code")),
-        ),
-    ),
-    OnboardingQuestion(
-        id="shipping",
-        title=marked("Where do you ship to, and for how much?"),
-        why=marked("Markets, zones and rates are made from it, and prices come from you alone."),
-        blanks=(
-            Blank(
-                name="shipping.countries",
-                label=marked("Countries"),
-                hint=marked("Two letters each, with commas between: US, CA, DE."),
-                wanted=marked("Give countries as two letters each, such as US, CA, DE."),
-            ),
-            Blank(name="shipping.flatRate", label=marked("Rate"), hint=PRICE, wanted=PRICE),
-            Blank(
-                name="shipping.freeFrom",
-                label=marked("Free from an order of"),
-                hint=PRICE,
-                wanted=PRICE,
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="products",
-        title=marked("Which products come first?"),
-        why=marked("They are made as drafts, which you review."),
-        blanks=(
-            Blank(
-                name="products",
-                label=marked("Products"),
-                type="textarea",
-                hint=marked(
-                    "One a line: name; price; what it costs you. The cost may be left out."
-                ),
-                wanted=marked("Write one a line, as in: Blanket; 120; 70"),
-            ),
-        ),
-    ),
-    OnboardingQuestion(
-        id="pricing",
-        title=marked("What do you want of prices?"),
-        why=marked("They are compared with it, and never changed."),
-        blanks=(
-            Blank(
-                name="pricing.marginPercent",
-                label=marked("Margin in percent"),
-                wanted=marked("Give a whole number from 0 to 99."),
-            ),
-            Blank(name="pricing.lowest", label=marked("Lowest price"), wanted=PRICE),
-            Blank(name="pricing.highest", label=marked("Highest price"), wanted=PRICE),
-        ),
-    ),
-)
-NUMBERS: Final = {one.id: number for number, one in enumerate(QUESTIONS, 1)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
-    """A milestone that will be blocked, and the permissions for want of which."""
-
-    title: str
-    scopes: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,9 +83,7 @@ class ReviewPage(Page):
     store: StoreRow
     answers: Answers
     is_begun: bool
-    is_connected: bool
-    lacking: Sequence[Lacking]
-    grant_address: str | None
+    plan: ScopePlan
     filled: Filled = field(default_factory=Filled)
     questions = QUESTIONS
 
@@ -251,83 +92,9 @@ class ReviewPage(Page):
         """The address of the form."""
         return f"/stores/{self.store.id}/launch/answers"
 
-    @property
-    def scopes(self) -> Sequence[str]:
-        """Every permission that is missing, once."""
-        return sorted({scope for one in self.lacking for scope in one.scopes})
-
     def said(self, words: str) -> str:
         """Say words of the form in the reader's language."""
         return _(words)
-
-
-def lacking(granted: Sequence[str]) -> Sequence[Lacking]:
-    """Name the milestones that a grant does not cover, and what each lacks (rules/launch#retries)."""
-    found = ((one, _missing(one, granted)) for one in PLAYBOOK.milestones.values())
-    return [Lacking(title=one.title, scopes=missing) for one, missing in found if missing]
-
-
-def _missing(one: PlaybookMilestone, granted: Sequence[str]) -> Sequence[str]:
-    return [scope for scope in one.scopes if not covers(granted, scope)]
-
-
-def form_of(answers: Answers) -> dict[str, Any]:
-    """Make the form of a launch of what was answered; raises Misfilled where a product cannot be read."""
-    form: dict[str, Any] = {}
-    for name, text in answers.items():
-        if not text or name == "products":
-            continue
-        part, dot, inner = name.partition(".")
-        place, key = (form.setdefault(part, {}), inner) if dot else (form, name)
-        place[key] = READINGS.get(name, str)(text)
-    # Without countries there is nothing to ship to, whatever it would cost.
-    if "countries" not in form.get("shipping", {}):
-        form.pop("shipping", None)
-    form["products"] = [
-        _product(line) for line in answers.get("products", "").splitlines() if line.strip()
-    ]
-    return form
-
-
-def _codes(text: str) -> list[str]:
-    return [one.strip().upper() for one in text.split(",") if one.strip()]
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.isascii() and text.isdecimal() else text
-
-
-READINGS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "country": str.upper,
-    "shipping.countries": _codes,
-    "pricing.marginPercent": _number,
-}
-"""What is not taken as it was typed."""
-
-
-def _product(line: str) -> dict[str, str]:
-    title, *rest = (part.strip() for part in line.split(";"))
-    if not 1 <= len(rest) <= len(PARTS):
-        raise Misfilled({"products": ""})
-    named = dict(zip(PARTS, rest, strict=False))
-    return {"title": title, **{name: value for name, value in named.items() if value}}
-
-
-def answers_of(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Write a launch's form as it would have been typed."""
-    found = dict[str, str]()
-    for name, value in spec.items():
-        if name == "products":
-            lines = ([one["title"], one["price"], one.get("cost")] for one in value)
-            found[name] = "\n".join("; ".join(filter(None, line)) for line in lines)
-        elif isinstance(value, dict):
-            parts = ((f"{name}.{inner}", one) for inner, one in value.items())
-            found |= {
-                key: ", ".join(one) if isinstance(one, list) else str(one) for key, one in parts
-            }
-        else:
-            found[name] = str(value)
-    return found
 
 
 async def _known(store_id: str) -> tuple[dict[str, str], bool]:
@@ -449,16 +216,11 @@ def _spec(answers: Answers) -> OnboardingSpec:
 async def _review(store_id: str, filled: Filled | None = None) -> ReviewPage:
     row = await store_of(store_id, at_least="admin")
     answers, is_begun = await _known(store_id)
-    connection = (await connections.load(service().database, [store_id]))[store_id].connection
-    is_connected = connection is not None and connection.access_token is not None
-    granted = connection.scopes if connection is not None and is_connected else ()
+    plan = await scope_plan(store_id)
     return ReviewPage(
         store=row,
         answers=answers,
         is_begun=is_begun,
-        is_connected=is_connected,
-        # What the platform never told of is not guessed.
-        lacking=lacking(granted) if granted else [],
-        grant_address=grant_address(connection),
+        plan=plan,
         filled=filled or Filled(),
     )

@@ -90,25 +90,42 @@ async def attempts(database: Database, store_id: str, milestone: str) -> Sequenc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingLaunch:
-    """A launch that a tick has something to do for: something to send or unblock, or to look for."""
+    """A launch that a tick has something to do for: something to send or unblock, to look for, or to write people about."""
 
     store_id: str
     has_work: bool
     is_looking: bool
+    is_reminding: bool
 
 
-async def waiting(database: Database) -> AsyncIterator[list[WaitingLaunch]]:
-    """List the launches that wait for something that a tick can do, a page at a time."""
+async def waiting(
+    database: Database, at: datetime, hours: Mapping[str, Sequence[int]]
+) -> AsyncIterator[list[WaitingLaunch]]:
+    """List the launches that wait for something that a tick can do, a page at a time.
+
+    `hours` are those after which people are written to about a milestone whose turn came.
+    """
     after = ""
+    moments = [(id, one) for id, some in hours.items() for one in some]
     while True:
         rows = await database.fetch(
             """
-            SELECT l.store_id, l.has_work, l.is_looking
+            SELECT l.store_id, l.has_work, l.is_looking, EXISTS (
+                SELECT FROM launch_milestones m WHERE m.store_id = l.store_id
+                    AND m.state = 'pending' AND m.queued_at IS NOT NULL AND m.reminders < (
+                        SELECT count(*) FROM unnest($4::text[], $5::int[]) AS due (milestone, hours)
+                        WHERE due.milestone = m.milestone
+                            AND m.queued_at + due.hours * interval '1 hour' <= $3
+                    )
+            ) AS is_reminding
             FROM store_launches l JOIN stores s ON s.id = l.store_id AND s.deleted_at IS NULL
             WHERE (l.has_work OR l.is_looking) AND l.store_id > $1 ORDER BY l.store_id LIMIT $2
             """,
             after,
             PAGE,
+            at,
+            [id for id, _ in moments],
+            [one for _, one in moments],
         )
         if not rows:
             return

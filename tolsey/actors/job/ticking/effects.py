@@ -7,6 +7,7 @@ from typing import Final
 
 from tolsey.actors.job.effects import Progress, Work
 from tolsey.actors.store.launch.messages import ContinueLaunch
+from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.provisioning.messages import FollowTransfer
 from tolsey.runtime.decision import Tell
@@ -14,6 +15,9 @@ from tolsey.runtime.throttle import Throttle
 from tolsey.storage.commerce import devstores, launches
 from tolsey.storage.database import Database
 
+REMINDED_AFTER: Final = {
+    id: one.remind_after_hours for id, one in PLAYBOOK.milestones.items() if one.is_human
+}
 SPREAD: Final = timedelta(minutes=8)
 """Over so much of the ten minutes between two ticks."""
 
@@ -38,17 +42,24 @@ class LaunchTicks:
     async def tick(self, scheduled_at: datetime, progress: Progress) -> Mapping[str, int]:
         """Tell those launches and transfers that wait for something, and no others; each pass is counted."""
         awaited = await devstores.awaited(self._database)
-        counters = {"transfers": len(awaited), "launches": 0, "dispatch": 0, "probe": 0}
+        counters = {
+            "transfers": len(awaited),
+            "launches": 0,
+            "dispatch": 0,
+            "probe": 0,
+            "report": 0,
+        }
         followed = [_follow(store_id, scheduled_at) for store_id in awaited]
         async for _ in self._throttle.portions(followed, self._post):
             progress(counters)
-        async for page in launches.waiting(self._database):
+        async for page in launches.waiting(self._database, scheduled_at, REMINDED_AFTER):
             tells = [_tick(one.store_id, scheduled_at) for one in page]
             async for _ in self._throttle.portions(tells, self._post):
                 progress(counters)
             counters["launches"] += len(page)
             counters["dispatch"] += sum(one.has_work for one in page)
             counters["probe"] += sum(one.is_looking for one in page)
+            counters["report"] += sum(one.is_reminding for one in page)
         return counters
 
 

@@ -160,6 +160,28 @@ class LaunchAnswer(ApiAnswer):
         return cls(launch_id=launch.head.launch_id, milestones=milestones_of(launch))
 
 
+class BlockedMilestone(ApiAnswer):
+    """A milestone that a shop would not allow, and the permissions for want of which."""
+
+    id: str
+    title: str
+    scopes: list[str]
+
+
+class ScopePlanAnswer(ApiAnswer):
+    """What a shop granted, and which milestones of a launch it would not allow by that.
+
+    `granted` is empty where the platform never told of it; then nothing is guessed. `grantUrl` is where the merchant
+    accepts in the shop what the app asks for by now; null of an app without an id.
+    """
+
+    connected: bool
+    granted: list[str]
+    missing: list[str]
+    blocked: list[BlockedMilestone]
+    grant_url: str | None
+
+
 class StepForecast(ApiAnswer):
     """How long a milestone took other stores here from when its turn came."""
 
