@@ -8,7 +8,7 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.store.launch.grants import covers, grant_address
 from tolsey.actors.store.launch.playbook import PLAYBOOK, PlaybookMilestone
-from tolsey.http.answers.launch import BlockedMilestone, ScopePlanAnswer
+from tolsey.http.answers.stores.launch import BlockedMilestone, ScopePlanAnswer
 from tolsey.http.web.access import session, store_of
 from tolsey.http.web.context import service
 from tolsey.storage.commerce import connections
