@@ -217,9 +217,9 @@ async def dbos(url: str) -> AsyncIterator[Launch]:
 @asynccontextmanager
 async def prefect(url: str) -> AsyncIterator[Ask]:
     """Run flows in Prefect's own environment; gives what answers how many seconds so many at once took."""
-    given = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
     flow = measure.ROOT / "bench" / "peers" / "prefect_flow.py"
-    process = await asyncio.create_subprocess_exec(PREFECT, flow, **given)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(PREFECT, flow, stdin=pipe, stdout=pipe)
     graph = [[id, list(PLAYBOOK.milestones[id].depends_on)] for id in in_order()]
 
     async def said(told: Any) -> dict[str, Any]:

@@ -102,12 +102,16 @@ def _numbered(operation: OperationDefinitionNode, number: int) -> OperationDefin
 
     copy: OperationDefinitionNode = visit(operation, Numbering())
     fields = tuple(_aliased(one, number) for one in copy.selection_set.selections)
-    return _with(copy, selection_set=SelectionSetNode(selections=fields))
+    numbered: OperationDefinitionNode = _with(
+        copy, selection_set=SelectionSetNode(selections=fields)
+    )
+    return numbered
 
 
 def _aliased(field: Any, number: int) -> FieldNode:
     key = (field.alias or field.name).value
-    return _with(field, alias=NameNode(value=f"e{number}_{key}"))
+    aliased: FieldNode = _with(field, alias=NameNode(value=f"e{number}_{key}"))
+    return aliased
 
 
 def _with(node: Any, **changes: Any) -> Any:
