@@ -468,6 +468,9 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.launches.find": [lambda db: launches.find(db, "sto_1")],
     "commerce.launches.load": [lambda db: launches.load(db, ["sto_1", "sto_2"])],
     "commerce.launches.modules": [lambda db: launches.modules(db, "sto_1")],
+    "commerce.launches.sold_by_hour": [
+        lambda db: launches.sold_by_hour(db, "sto_1", since=AT, until=AT + timedelta(days=1)),
+    ],
     "commerce.launches.version": [lambda db: launches.version(db, "sto_1")],
     "commerce.order_imports.deleted_customers": [
         lambda db: order_imports.deleted_customers(db, STORE, [7, 8, 9])

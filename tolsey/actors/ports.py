@@ -368,13 +368,23 @@ class CommerceEditor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPage:
+    """A page of a store's own site as somebody meets it: no status where none came.
+
+    It `asks_password` where the site shows nothing but the page that does.
+    """
+
+    status: int | None
+    text: str = ""
+    asks_password: bool = False
+
+
 class OwnStorefront(Protocol):
     """Reads pages of a store's own site for the store."""
 
-    async def owned(
-        self, domain: str, paths: Sequence[str]
-    ) -> Mapping[str, tuple[int | None, str]]:
-        """Look at pages of a site for its owner: the status and text of each, None where none came."""
+    async def owned(self, domain: str, paths: Sequence[str]) -> Mapping[str, OwnPage]:
+        """Look at pages of a site for its owner."""
         ...
 
 

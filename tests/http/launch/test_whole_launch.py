@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
@@ -129,11 +129,20 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
             shop.domain,
             now - timedelta(minutes=minutes),
         )
+    await sell(merchant, now - timedelta(hours=2), 30)
     await merchant.run("post-launch", force=True)
     await come_to(merchant, "launch.verify")
     live = (await merchant.milestone("launch.verify"))["result"]
     assert (live["host"], set(live["pages"].values())) == (HOST, {200})
     assert live["deliveriesOfTheLastHour"] == {"orders/create": 2}
+    assert live["asksPassword"] is False
+    # What it sold before is kept as what its first days are held against, and these are told by the hour.
+    sold = {one["currency"]: one["orders"] for one in live["baseline"]["sold"]}
+    assert (sold["EUR"], live["baseline"]["hours"]) == (30, 24)
+    await sell(merchant, merchant.two_stores.service.clock(), 2)
+    hours = (await merchant.cockpit())["sinceOpening"]
+    told = [(one["orders"], one["gross"]) for one in hours if one["gross"]["currency"] == "EUR"]
+    assert told == [(2, {"amount": 200, "currency": "EUR"})]
     assert (await merchant.cockpit())["finishedAt"] is not None
 
     # Buyers of an open store who pay nothing are seen, too.
@@ -141,6 +150,19 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     platform.place_order(shop.domain, test=True)
     await until_alarms(merchant, ["test_mode_on"])
     await until_written(merchant, {"launch_finished", "store_opened_early", "test_mode_on"})
+
+
+async def sell(merchant: Merchant, at: datetime, orders: int) -> None:
+    """Have a store sell something in the hour of a moment, for one euro each."""
+    await merchant.two_stores.database.execute(
+        "INSERT INTO commerce_sales (store_id, minutes, at, source, currency, orders, gross_minor,"
+        " current_minor, refunds, refunded_minor)"
+        " VALUES ($1, 60, date_trunc('hour', $2::timestamptz), 'web', 'EUR', $3, $4, $4, 0, 0)",
+        merchant.store_id,
+        at,
+        orders,
+        orders * 100,
+    )
 
 
 async def until_written(merchant: Merchant, events: set[str]) -> None:

@@ -127,7 +127,13 @@ async def _cockpit(store_id: str) -> CockpitAnswer:
     held = await devstores.holdings(database, [store_id])
     modules = await launches.modules(database, store_id)
     forecast = await running.forecast(service(), launch)
-    return CockpitAnswer.whole(launch, modules=modules, forecast=forecast, held=held.get(store_id))
+    return CockpitAnswer.whole(
+        launch,
+        modules=modules,
+        forecast=forecast,
+        sold=await running.sold_since_opening(service(), launch),
+        held=held.get(store_id),
+    )
 
 
 @routes.post("/skill/run")

@@ -17,6 +17,7 @@ from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import launches
 from tolsey.storage.records.commerce.launches import Launch, MilestoneState
 
+VERIFIED: Final = "launch.verify"
 WAIT_SECONDS: Final = 20.0
 """How long whoever runs a milestone waits for what becomes of it."""
 
@@ -33,6 +34,16 @@ async def forecast(service: Service, launch: Launch) -> Sequence[launches.StepDu
     """Say how long what is left of a launch took other stores."""
     left = [id for id, one in launch.milestones.items() if one.state not in DONE]
     return await launches.durations(service.database, launch.head.store_id, left)
+
+
+async def sold_since_opening(service: Service, launch: Launch) -> Sequence[launches.SoldHour]:
+    """Say what an open store sold in each hour of its first week; nothing before it was found open."""
+    opened_at = launch.milestones[VERIFIED].finished_at
+    if opened_at is None or launch.milestones[VERIFIED].state != MilestoneState.SUCCEEDED:
+        return ()
+    return await launches.sold_by_hour(
+        service.database, launch.head.store_id, since=opened_at, until=service.clock()
+    )
 
 
 async def run(

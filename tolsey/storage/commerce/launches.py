@@ -150,6 +150,37 @@ async def deliveries(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SoldHour:
+    """What a store sold in an hour, in one currency."""
+
+    at: datetime
+    currency: str
+    orders: int
+    gross_minor: int
+    refunded_minor: int
+
+
+async def sold_by_hour(
+    database: Database, store_id: str, *, since: datetime, until: datetime
+) -> Sequence[SoldHour]:
+    """List the hours of a time, of a week at most, in which a store sold or gave back something."""
+    rows = await database.fetch(
+        """
+        SELECT at, currency, sum(orders)::bigint AS orders, sum(gross_minor)::bigint AS gross_minor,
+            sum(refunded_minor)::bigint AS refunded_minor
+        FROM commerce_sales
+        WHERE store_id = $1 AND minutes = 60 AND at >= date_trunc('hour', $2::timestamptz)
+            AND at < least($3, $2 + interval '7 days') AND currency <> ''
+        GROUP BY at, currency ORDER BY at, currency LIMIT 1000
+        """,
+        store_id,
+        since,
+        until,
+    )
+    return [SoldHour(**dict(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepDuration:
     """How long a milestone took other stores from when its turn came: their number, median and 90th percentile."""
 

@@ -182,3 +182,15 @@ async def test_a_scan_makes_no_more_requests_than_it_may() -> None:
     short = shop(products=40 * 250)
     await looked(short, Manners(pace_seconds=0.2, seconds=0.9))
     assert len(short.asked) <= 5
+
+
+async def test_a_stores_own_pages_are_read_as_somebody_meets_them() -> None:
+    open_shop, closed = shop(), shop(has_password=True)
+    for site, asks in ((open_shop, False), (closed, True)):
+        async with Storefronts(site).serve() as url:
+            pages = await scanner(url).owned(SHOP, ["/", "/robots.txt"])
+        assert (pages["/"].status, pages["/"].asks_password) == (200, asks)
+        assert pages["/robots.txt"].asks_password is False
+    async with Storefronts().serve() as url:
+        gone = await scanner(url).owned(SHOP, ["/cart"])
+    assert gone["/cart"].status == 404

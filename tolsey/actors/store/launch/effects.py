@@ -34,6 +34,7 @@ from tolsey.actors.store.launch.drafting import MISSING_CREDENTIAL, NoModel
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import (
     CountDeliveries,
+    CountSales,
     Finished,
     LaunchWork,
     LookAt,
@@ -245,6 +246,10 @@ class LaunchCalls:
         if isinstance(question, CountDeliveries):
             return await launches.deliveries(
                 self._database, store_id, topics=list(TOPICS), since=question.since
+            )
+        if isinstance(question, CountSales):
+            return await launches.sold_by_hour(
+                self._database, store_id, since=question.since, until=self._clock()
             )
 
         async def of(shop: Shop) -> Any:

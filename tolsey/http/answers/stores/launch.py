@@ -11,8 +11,9 @@ from tolsey.actors.store.launch.messages import MilestoneOutcome, RunnerResult
 from tolsey.actors.store.launch.playbook import PLAYBOOK, Kind, PlaybookMilestone
 from tolsey.actors.store.provisioning.transferring import view
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
+from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.http.answers.stores.devstores import DevStoreAnswer
-from tolsey.storage.commerce.launches import StepDuration
+from tolsey.storage.commerce.launches import SoldHour, StepDuration
 from tolsey.storage.records.commerce.devstores import DevStoreHolding
 from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
 
@@ -190,6 +191,25 @@ class StepForecast(ApiAnswer):
     p90_seconds: int
 
 
+class SoldHourAnswer(ApiAnswer):
+    """What an open store sold in an hour, in one currency."""
+
+    at: Timestamp
+    orders: int
+    gross: MoneyAnswer
+    refunded: MoneyAnswer
+
+    @classmethod
+    def of(cls, sold: SoldHour) -> Self:
+        """Show an hour."""
+        return cls(
+            at=sold.at,
+            orders=sold.orders,
+            gross=MoneyAnswer(amount=sold.gross_minor, currency=sold.currency),
+            refunded=MoneyAnswer(amount=sold.refunded_minor, currency=sold.currency),
+        )
+
+
 class CockpitAnswer(LaunchAnswer):
     """The whole launch of a store: milestones, edges, what it is about, and what it waits for.
 
@@ -197,7 +217,8 @@ class CockpitAnswer(LaunchAnswer):
     connected to another shop than the one that the launch began in. `unprobed` are the permissions for want
     of which the last look at the shop left something out. `alarms`: `opened_early` while the store is open before its
     pre-launch check, `test_mode_on` while it is open and takes test orders. `forecast` says of what is left, by its
-    id, how long it took at least 20 other stores.
+    id, how long it took at least 20 other stores. `sinceOpening` has the hours in which the store sold something in the
+    week after it was found open.
     """
 
     store_id: str
@@ -213,6 +234,7 @@ class CockpitAnswer(LaunchAnswer):
     edges: list[EdgeAnswer]
     modules: dict[str, Any]
     forecast: dict[str, StepForecast]
+    since_opening: list[SoldHourAnswer]
     dev_store: Omittable[DevStoreAnswer] = None
 
     @classmethod
@@ -222,6 +244,7 @@ class CockpitAnswer(LaunchAnswer):
         *,
         modules: Mapping[str, Any],
         forecast: Sequence[StepDuration],
+        sold: Sequence[SoldHour],
         held: DevStoreHolding | None,
     ) -> Self:
         """Show a launch, and the shop of the pool that the store was handed if it was."""
@@ -239,6 +262,7 @@ class CockpitAnswer(LaunchAnswer):
             edges=edges,
             modules=dict(modules),
             forecast={one.milestone: StepForecast.read(one) for one in forecast},
+            since_opening=[SoldHourAnswer.of(one) for one in sold],
             dev_store=None if held is None else DevStoreAnswer.of(view(held)),
         )
 

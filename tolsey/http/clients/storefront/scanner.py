@@ -11,6 +11,7 @@ from typing import Any, Final
 import httpx
 import orjson
 
+from tolsey.actors.ports import OwnPage
 from tolsey.actors.storefront.observed import (
     CATEGORIES,
     Fact,
@@ -107,21 +108,23 @@ class WebScanner:
                 return ()
         return (page.body[:INVITED_BYTES].decode("utf-8", "replace"),) if page.is_found else ()
 
-    async def owned(
-        self, domain: str, paths: Sequence[str]
-    ) -> Mapping[str, tuple[int | None, str]]:
-        """Look at pages of a site for its owner: the status and text of each, None where none came."""
+    async def owned(self, domain: str, paths: Sequence[str]) -> Mapping[str, OwnPage]:
+        """Look at pages of a site for its owner."""
         local = [self._via] if self._via else []
-        found = dict[str, tuple[int | None, str]]()
+        found = dict[str, OwnPage]()
         async with self._client(local, peer="storefronts", limits=LIMITS) as client:
             visit = Visit(domain, client, self._manners, agent=self._agent, via=self._via)
             for path in paths:
                 try:
                     page = await visit.read(path, is_invited=True)
                 except PageUnread:
-                    found[path] = (None, "")
+                    found[path] = OwnPage(status=None)
                 else:
-                    found[path] = (page.status, page.body.decode("utf-8", "replace"))
+                    found[path] = OwnPage(
+                        status=page.status,
+                        text=page.body.decode("utf-8", "replace"),
+                        asks_password=_is_password_page(page),
+                    )
         return found
 
     def _remembered(self, host: str) -> Robots | None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.actors.store.launch.executors import checks
@@ -11,6 +11,7 @@ from tolsey.actors.store.launch.executors.growth import CONSENTING
 from tolsey.actors.store.launch.executors.theme import READ_SETTINGS, SETTINGS
 from tolsey.actors.store.launch.executors.work import (
     CountDeliveries,
+    CountSales,
     Finished,
     LaunchWork,
     Question,
@@ -21,6 +22,7 @@ from tolsey.actors.store.launch.executors.work import (
 from tolsey.actors.store.launch.grants import covers
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.actors.store.launch.playbook import PLAYBOOK
+from tolsey.storage.commerce.launches import SoldHour
 
 Asked = Generator[Question, Any, Any]
 
@@ -56,6 +58,7 @@ MOST_PAGES: Final = 5
 """So many pages of products are checked, of fifty each."""
 MOST_ORDERS: Final = 50
 LATELY: Final = timedelta(hours=1)
+A_DAY: Final = timedelta(days=1)
 BLOCKS: Final = {
     "policies": "read_legal_policies",
     "products": "read_products",
@@ -191,7 +194,7 @@ def _storefront(state: Mapping[str, Any]) -> Asked:
         return {}
     host = state["shop"]["primaryDomain"]["host"]
     pages = yield ReadPages(host=host, paths=("/", "/collections/all", "/pages/contact"))
-    return {path: status for path, (status, _) in pages.items()}
+    return {path: page.status for path, page in pages.items()}
 
 
 def _consent_missing(work: LaunchWork, state: Mapping[str, Any]) -> list[str]:
@@ -206,31 +209,53 @@ def verify(work: LaunchWork) -> Taken:
     domain = state["shop"]["primaryDomain"]
     pages = yield ReadPages(host=domain["host"], paths=_paths(work))
     wrong = [
-        f"{path} answers {status or 'nothing'}"
-        for path, (status, _) in pages.items()
-        if status != 200  # noqa: PLR2004 - RFC 9110
+        f"{path} answers {page.status or 'nothing'}"
+        for path, page in pages.items()
+        if page.status != 200  # noqa: PLR2004 - RFC 9110
     ]
-    canonical = CANONICAL.search(pages["/"][1])
+    canonical = CANONICAL.search(pages["/"].text)
     if canonical is not None and canonical[1] != domain["host"]:
         wrong.append(f"the home page says that it is at {canonical[1]}")
     if not domain["sslEnabled"]:
         wrong.append("the primary domain has no certificate")
-    if state["onlineStore"]["passwordProtection"]["enabled"]:
+    # The admin may say that it is open while its pages still ask, and the other way round.
+    asks = any(page.asks_password for page in pages.values())
+    if asks or state["onlineStore"]["passwordProtection"]["enabled"]:
         wrong.append("the storefront asks for a password")
     if not state["webhookSubscriptionsCount"]["count"]:
         wrong.append("the shop tells nobody of its orders")
     # A quiet shop tells of nothing: that it did is reported, and nothing else follows from it.
     told = yield CountDeliveries(work.began_at - LATELY)
+    sold = yield CountSales(work.began_at - A_DAY)
     if wrong:
         detail = f"The open store is not yet as it should be: {'; '.join(wrong)}."
         return MilestoneStop(kind="retryable", reason="not_live", detail=detail)
     result = {
         "host": domain["host"],
-        "pages": {path: status for path, (status, _) in pages.items()},
+        "pages": {path: page.status for path, page in pages.items()},
+        "asksPassword": False,
         "subscriptions": state["webhookSubscriptionsCount"]["count"],
         "deliveriesOfTheLastHour": told,
+        "baseline": _baseline(work.began_at, sold),
     }
     return Finished(result=result, facts={"launch.live_at": work.began_at.isoformat()})
+
+
+def _baseline(at: datetime, sold: Sequence[SoldHour]) -> dict[str, Any]:
+    """Say what the store sold in the day before it was found open: what its first days are held against."""
+    currencies = sorted({one.currency for one in sold})
+    return {
+        "at": at.isoformat(),
+        "hours": round(A_DAY.total_seconds() / 3_600),
+        "sold": [
+            {
+                "currency": currency,
+                "orders": sum(one.orders for one in sold if one.currency == currency),
+                "grossMinor": sum(one.gross_minor for one in sold if one.currency == currency),
+            }
+            for currency in currencies
+        ],
+    }
 
 
 def _paths(work: LaunchWork) -> tuple[str, ...]:

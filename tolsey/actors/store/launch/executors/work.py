@@ -164,7 +164,16 @@ class CountDeliveries:
     since: datetime
 
 
-Question: TypeAlias = ReadShop | LookAt | LookAtAll | ReadPages | CountDeliveries | PutUp
+@dataclass(frozen=True, slots=True)
+class CountSales:
+    """Asks what was sold in each hour since then; it is answered with rows of `SoldHour`."""
+
+    since: datetime
+
+
+Question: TypeAlias = (
+    ReadShop | LookAt | LookAtAll | ReadPages | CountDeliveries | CountSales | PutUp
+)
 StepOutcome: TypeAlias = WriteShop | WriteTexts | Finished | MilestoneStop
 Taken: TypeAlias = Generator[Question, Any, StepOutcome]
 Executor: TypeAlias = Callable[[LaunchWork], Taken]
