@@ -28,6 +28,7 @@ from tolsey.actors.store.editing.effects import EditCalls
 from tolsey.actors.store.effects import StoreEffects
 from tolsey.actors.store.imports.effects import OrderImportCalls
 from tolsey.actors.store.launch.effects import LaunchCalls
+from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.provisioning.effects import TransferCalls
 from tolsey.actors.store.rehashing.effects import Rehashing
 from tolsey.actors.storefront.actor import StorefrontActor
@@ -353,7 +354,9 @@ class Parts:
             clock=self.clock,
         ).work()
         payments = {"reconcile-payments": self.payments.reconcile}
-        ticks = LaunchTicks(self.database, self._post, throttle).work()
+        ticks = LaunchTicks(
+            self.database, self._post, throttle, reminded_after=PLAYBOOK.reminded_after
+        ).work()
         discovery = Discovery(
             self.database,
             self._ask_for,

@@ -15,7 +15,7 @@ from tolsey.http.answers.stores.launch import DocumentAnswer, MilestoneRunAnswer
 from tolsey.http.web.context import Service
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import launches
-from tolsey.storage.records.commerce.launches import Launch, MilestoneState
+from tolsey.storage.records.commerce.launches import Launch, MilestoneState, SoldHour
 
 VERIFIED: Final = "launch.verify"
 WAIT_SECONDS: Final = 20.0
@@ -36,7 +36,7 @@ async def forecast(service: Service, launch: Launch) -> Sequence[launches.StepDu
     return await launches.durations(service.database, launch.head.store_id, left)
 
 
-async def sold_since_opening(service: Service, launch: Launch) -> Sequence[launches.SoldHour]:
+async def sold_since_opening(service: Service, launch: Launch) -> Sequence[SoldHour]:
     """Say what an open store sold in each hour of its first week; nothing before it was found open."""
     opened_at = launch.milestones[VERIFIED].finished_at
     if opened_at is None or launch.milestones[VERIFIED].state != MilestoneState.SUCCEEDED:

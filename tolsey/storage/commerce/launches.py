@@ -13,6 +13,7 @@ from tolsey.storage.records.commerce.launches import (
     Launch,
     LaunchAttempt,
     LaunchMilestone,
+    SoldHour,
     StoreContextModule,
     StoreLaunch,
 )
@@ -147,17 +148,6 @@ async def deliveries(
         since,
     )
     return {row["topic"]: row["deliveries"] for row in rows}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoldHour:
-    """What a store sold in an hour, in one currency."""
-
-    at: datetime
-    currency: str
-    orders: int
-    gross_minor: int
-    refunded_minor: int
 
 
 async def sold_by_hour(

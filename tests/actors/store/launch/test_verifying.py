@@ -17,7 +17,7 @@ from tolsey.actors.store.launch.executors.work import (
     ReadShop,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
-from tolsey.storage.commerce.launches import SoldHour
+from tolsey.storage.records.commerce.launches import SoldHour
 
 DONE: dict[str, Any] = {"catalog.products": {}, "catalog.collections": {}}
 SOLD = [

@@ -7,7 +7,6 @@ from typing import Final
 
 from tolsey.actors.job.effects import Progress, Work
 from tolsey.actors.store.launch.messages import ContinueLaunch
-from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.actors.store.provisioning.messages import FollowTransfer
 from tolsey.runtime.decision import Tell
@@ -15,9 +14,6 @@ from tolsey.runtime.throttle import Throttle
 from tolsey.storage.commerce import devstores, launches
 from tolsey.storage.database import Database
 
-REMINDED_AFTER: Final = {
-    id: one.remind_after_hours for id, one in PLAYBOOK.milestones.items() if one.is_human
-}
 SPREAD: Final = timedelta(minutes=8)
 """Over so much of the ten minutes between two ticks."""
 
@@ -30,7 +26,11 @@ class LaunchTicks:
         database: Database,
         post: Callable[[Sequence[Tell]], Awaitable[int]],
         throttle: Throttle,
+        *,
+        reminded_after: Mapping[str, Sequence[int]],
     ) -> None:
+        """Take after how many hours people are reminded of each milestone."""
+        self._reminded_after = reminded_after
         self._database = database
         self._post = post
         self._throttle = throttle
@@ -52,7 +52,7 @@ class LaunchTicks:
         followed = [_follow(store_id, scheduled_at) for store_id in awaited]
         async for _ in self._throttle.portions(followed, self._post):
             progress(counters)
-        async for page in launches.waiting(self._database, scheduled_at, REMINDED_AFTER):
+        async for page in launches.waiting(self._database, scheduled_at, self._reminded_after):
             tells = [_tick(one.store_id, scheduled_at) for one in page]
             async for _ in self._throttle.portions(tells, self._post):
                 progress(counters)

@@ -152,6 +152,12 @@ class Playbook:
             moves=moves,
         )
 
+    @property
+    def reminded_after(self) -> dict[str, Sequence[int]]:
+        """Say after how many hours people are reminded of what waits for them, by the milestone."""
+        people = (one for one in self.milestones.values() if one.is_human)
+        return {one.id: one.remind_after_hours for one in people}
+
     def by_skill(self, skill: str) -> PlaybookMilestone | None:
         """Find the milestone of a skill."""
         return next((one for one in self.milestones.values() if one.skill == skill), None)

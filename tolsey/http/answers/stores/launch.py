@@ -13,9 +13,14 @@ from tolsey.actors.store.provisioning.transferring import view
 from tolsey.http.answers.base import ApiAnswer, Omittable, Timestamp
 from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.http.answers.stores.devstores import DevStoreAnswer
-from tolsey.storage.commerce.launches import SoldHour, StepDuration
+from tolsey.storage.commerce.launches import StepDuration
 from tolsey.storage.records.commerce.devstores import DevStoreHolding
-from tolsey.storage.records.commerce.launches import Launch, LaunchMilestone, MilestoneState
+from tolsey.storage.records.commerce.launches import (
+    Launch,
+    LaunchMilestone,
+    MilestoneState,
+    SoldHour,
+)
 
 
 class SkillAnswer(ApiAnswer):

@@ -197,3 +197,14 @@ class Launch:
         return replace(
             self, milestones={**self.milestones, **{one.milestone: one for one in changed}}
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoldHour:
+    """What a store sold in an hour, in one currency."""
+
+    at: datetime
+    currency: str
+    orders: int
+    gross_minor: int
+    refunded_minor: int

@@ -22,7 +22,7 @@ from tolsey.actors.store.launch.executors.work import (
 from tolsey.actors.store.launch.grants import covers
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.actors.store.launch.playbook import PLAYBOOK
-from tolsey.storage.commerce.launches import SoldHour
+from tolsey.storage.records.commerce.launches import SoldHour
 
 Asked = Generator[Question, Any, Any]
 
