@@ -14,7 +14,8 @@ from tests.journeys.conftest import EVENTS, SHOP, order_body, sign_up, signed
 from tests.journeys.neighbours import WAIT_SECONDS, browsing, settled, shared, until
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
-from tolsey.service import Running, _tick, running
+from tolsey.service import Running, running
+from tolsey.service.timetable import tick
 from tolsey.settings import Settings
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.database import Database
@@ -79,7 +80,7 @@ async def tick_all(*processes: Running) -> None:
     async with anyio.create_task_group() as tasks:
         for process in processes * 3:
             service = process.service
-            tasks.start_soon(_tick, service.runtime, service.clock, NAME)
+            tasks.start_soon(tick, service.runtime, service.clock, NAME)
 
 
 async def test_simultaneous_ticks_of_all_processes_are_one_run(brisk: Settings) -> None:

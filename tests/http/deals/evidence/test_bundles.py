@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.http.deals.table import Table
-from tolsey.__main__ import verify_bundle
 from tolsey.actors.listing.evidence import canonical, genesis, sha256
+from tolsey.commands.showing import verify_bundle
 from tolsey.http.deals.evidence import bundle, checking
 from tolsey.http.deals.evidence.checking import EvidenceBroken
 
