@@ -10,7 +10,7 @@ PREFECT_VENV := .venv-bench-prefect
 MUTANTS_VENV := .venv-mutants
 FUZZ_VENV := .venv-fuzz
 
-.PHONY: setup build-name run test test-slow check types rules compiled format bench campaign client conformance mutants sandbox messages lock clean
+.PHONY: setup build-name run test test-slow check types rules suite format bench campaign client conformance mutants sandbox messages lock clean
 
 setup: $(STAMP) build-name
 
@@ -53,17 +53,19 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Three at a time on two cores: each waits for the servers, for leases or for processes now and then.
-# One hash seed for all of them: an order taken from a set would differ between them, and pytest-xdist refuses the whole run.
-PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest -n 3 --dist worksteal --ignore=tests/mcp/real
+# A container sets it; every run would compile all of the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-# Tests are compiled for all three while types are checked.
+# Four at a time on two cores: each waits for the servers, for leases or for processes now and then.
+# One hash seed, so that what an order of a set breaks breaks again.
+PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest --forks 4 --ignore=tests/mcp/real
+
+# The checks run beside the tests, and what they find is told at once.
 test: setup
-	@$(MAKE) --no-print-directory -j 2 types rules compiled
-	$(PYTEST) -m "not slow"
+	@$(MAKE) --no-print-directory -j 3 types rules suite
 
-compiled: setup
-	@$(BIN)/pytest --collect-only -q -m "not slow" --ignore=tests/mcp/real >/dev/null || true  # the suite tells what is wrong
+suite: setup
+	$(PYTEST) -m "not slow"
 
 # Browsers, processes of the service that are killed or replaced, and campaigns.
 test-slow: setup

@@ -36,7 +36,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tolsey")
 
-pytest_plugins = ("tests.once",)
+pytest_plugins = ("tests.forks", "tests.once")
 
 HERE = Path(__file__).parent
 SLOW_PLACES = tuple(
