@@ -49,16 +49,21 @@ async def copied(servers: Servers, template: str) -> AsyncIterator[str]:
 
 
 SHAPE = """
-SELECT count(*), max(changed::text::bigint), (
+SELECT count(*), count(*) FILTER (WHERE age(changed) < age($1::text::xid)), (
     SELECT count(*) FROM pg_db_role_setting JOIN pg_database AS own ON own.oid = setdatabase
     WHERE own.datname = current_database()
 ) FROM (
-    SELECT xmin AS changed FROM pg_class UNION ALL SELECT xmin FROM pg_attribute
-    UNION ALL SELECT xmin FROM pg_constraint UNION ALL SELECT xmin FROM pg_index
-    UNION ALL SELECT xmin FROM pg_trigger UNION ALL SELECT xmin FROM pg_proc
+    SELECT xmin AS changed FROM pg_class WHERE oid >= 16384
+    UNION ALL SELECT xmin FROM pg_attribute WHERE attrelid >= 16384 AND attnum > 0
+    UNION ALL SELECT xmin FROM pg_constraint WHERE oid >= 16384
+    UNION ALL SELECT xmin FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT xmin FROM pg_attrdef UNION ALL SELECT xmin FROM pg_trigger
     UNION ALL SELECT xmin FROM pg_namespace UNION ALL SELECT xmin FROM pg_statistic
 ) AS catalogue"""
-"""Differs when more than rows was changed: a table, a right, a setting, what ANALYZE found."""
+"""Differs when more than rows was changed: a table, a right, a setting, what ANALYZE found.
+
+What the server brings, whose numbers are smaller, is nobody's to change.
+"""
 VISITED = """
 SELECT 1 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1::int[])"""
@@ -117,6 +122,8 @@ class Databases:
         self._connection: Connection | None = None
         self._uses = 0
         self._shape: Row | None = None
+        self._since = ""
+        """The transaction since which changes count."""
         self._vacuuming = ""
         self._pools: list[tuple[dict[str, Any], KeptPool]] = []
         self._journals: list[KeptJournal] = []
@@ -200,15 +207,23 @@ class Databases:
     async def _learn(self, connection: Connection) -> None:
         """Look at what migrations made: its shape, and the rows in it."""
         steps, kept = [], []
-        for (table,) in await connection.fetch(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        for name, kind in await connection.fetch(
+            "SELECT relname, relkind::text FROM pg_class"
+            " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')"
         ):
-            steps.append(f"DELETE FROM {table};")  # noqa: S608 - our own names
-            if await connection.fetchrow(f"SELECT 1 FROM {table}"):  # noqa: S608
-                await connection.execute(f"CREATE TEMP TABLE kept_{table} AS TABLE {table}")
-                steps.append(f"INSERT INTO {table} SELECT * FROM kept_{table};")  # noqa: S608
-                kept.append(table)
-        steps.append("PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';")
+            if kind == "S":
+                steps.append(
+                    f"IF (SELECT is_called OR last_value <> 1 FROM {name}) THEN"  # noqa: S608 - our own names
+                    f" PERFORM setval('{name}', 1, false); END IF;"
+                )
+            elif await connection.fetchrow(f"SELECT 1 FROM {name}"):  # noqa: S608
+                await connection.execute(f"CREATE TEMP TABLE kept_{name} AS TABLE {name}")
+                steps.append(f"DELETE FROM {name}; INSERT INTO {name} SELECT * FROM kept_{name};")  # noqa: S608
+                kept.append(name)
+            else:  # to look for rows takes longer than to ask whether any were ever written
+                steps.append(
+                    f"IF pg_relation_size('{name}'::regclass) > 0 THEN DELETE FROM {name}; END IF;"  # noqa: S608
+                )
         # As a function the steps are planned once. What is written anew each time leaves the former behind.
         await connection.execute(
             "CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS"
@@ -216,7 +231,8 @@ class Databases:
         )
         self._vacuuming = f"VACUUM {', '.join(kept)}"
         await connection.execute("SET session_replication_role = replica")
-        self._shape = await connection.fetchrow(SHAPE)
+        self._since = await connection.fetchval("SELECT pg_current_xact_id()::xid::text")
+        self._shape = await connection.fetchrow(SHAPE, self._since)
 
     async def give_back(self) -> None:
         if self._uses == USES or not await self._emptied():
@@ -231,7 +247,7 @@ class Databases:
             with anyio.move_on_after(PARTING_SECONDS):
                 while await self._connection.fetchval(VISITED, parked):
                     await anyio.sleep(0.01)
-                if await self._connection.fetchrow(SHAPE) == self._shape:
+                if await self._connection.fetchrow(SHAPE, self._since) == self._shape:
                     await self._connection.execute("SELECT pg_temp.empty()")
                     await self._connection.execute(self._vacuuming)
                     return True

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from tests.quick_schema import Look, Quick
 from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.description import documentation
 from tolsey.http.web.edge import Edge, Event, Receive, Scope, Send
@@ -73,6 +74,13 @@ def _closed(document: dict[str, Any]) -> dict[str, Any]:
     return closed
 
 
+class Validator(NamedTuple):
+    """How a body is looked at: quickly, and exactly where that is in doubt."""
+
+    is_right: Look
+    exact: Draft202012Validator
+
+
 class Description:
     """Finds what is said of an answer, and tells what of the answer is not as it is said."""
 
@@ -80,7 +88,14 @@ class Description:
         self._document = _closed(document)
         resource = DRAFT202012.create_resource(self._document)
         self._registry: Registry[Any] = Registry().with_resource(NAME, resource)
-        self._validators: dict[tuple[str, str, str, str], Draft202012Validator] = {}
+        self._quick = Quick(
+            {
+                f"{NAME}#/components/schemas/{name}": one
+                for name, one in self._document["components"]["schemas"].items()
+            },
+            {"date-time": _is_time},
+        )
+        self._validators: dict[tuple[str, str, str, str], Validator] = {}
         self._paths = self._document["paths"]
         # What has fewer places to fill says more of a path.
         self._patterns = [
@@ -128,8 +143,9 @@ class Description:
                 self._validators[key] = self._validator(content[kind]["schema"])
             yield from _told(self._validators[key], body)
 
-    def _validator(self, schema: Mapping[str, Any]) -> Draft202012Validator:
-        return Draft202012Validator(schema, registry=self._registry, format_checker=FORMATS)
+    def _validator(self, schema: Mapping[str, Any]) -> Validator:
+        slow = Draft202012Validator(schema, registry=self._registry, format_checker=FORMATS)
+        return Validator(self._quick.look(schema), slow)
 
 
 def _pattern(path: str) -> str:
@@ -138,8 +154,11 @@ def _pattern(path: str) -> str:
     return (".+" if path.endswith("{resource}") else "[^/]+").join(parts)
 
 
-def _told(validator: Draft202012Validator, body: bytes) -> Iterator[str]:
-    for error in validator.iter_errors(orjson.loads(body)):
+def _told(validator: Validator, body: bytes) -> Iterator[str]:
+    value = orjson.loads(body)
+    if validator.is_right(value):
+        return
+    for error in validator.exact.iter_errors(value):
         where = "".join(f"[{part!r}]" for part in error.absolute_path)
         yield f"{where or 'the answer'}: {error.message[:300]}"
 

@@ -182,8 +182,8 @@ def _run_and_leave(session: pytest.Session, number: int, line: Line) -> NoReturn
         session.config.pluginmanager.register(Teller(session.config, line))
         _run(session, line)
         status = 0
-    except (KeyboardInterrupt, EOFError, ConnectionError):
-        pass  # the whole run ends
+    except (KeyboardInterrupt, EOFError, ConnectionError):  # the whole run ends
+        session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001 - nobody else is there to be told
         traceback.print_exc()
     finally:

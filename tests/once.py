@@ -14,7 +14,9 @@ import redis.utils
 import structlog
 from quart import Blueprint, Quart
 
+from tests import described
 from tolsey.http import app
+from tolsey.http.layout import templates
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.storage.people import passwords
 
@@ -30,6 +32,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Make what every process would make by itself before they part: that takes each of them 3 s."""
+    if session.config.option.forks and not session.config.option.collectonly:
+        templates.compile_all()
+        described.description()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
 """What tests share of PostgreSQL: connections that stay open, and nothing that the test before said over them."""
 
+import asyncpg
 import pytest
 
+from tests.databases import Databases
 from tolsey.storage.database import Database
 from tolsey.storage.runtime.journal import Journal
 
@@ -37,3 +39,33 @@ async def test_a_journal_that_ends_its_former_self_does_not_use_its_connection_a
     await two.close()
     assert (await two.open()).get_server_pid() != backend
     await two.close()
+
+
+ALTERED = (
+    "ALTER TABLE mail_refusals ALTER COLUMN topic SET STATISTICS 7",
+    "ALTER TABLE mail_refusals ALTER COLUMN topic SET DEFAULT ''",
+    "CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "ALTER TABLE mail_refusals DROP CONSTRAINT mail_refusals_pkey",
+    "ANALYZE mail_refusals",
+    "GRANT SELECT ON mail_refusals TO PUBLIC",
+)
+
+
+@pytest.mark.parametrize("altered", ["SELECT 1", *ALTERED])
+async def test_the_next_test_finds_no_rows_and_nothing_altered(
+    databases: Databases, altered: str
+) -> None:
+    for turn in range(3):
+        url = await databases.take()
+        given = await asyncpg.connect(url)
+        assert await given.fetchval("SELECT count(*) FROM mail_refusals") == 0
+        assert not await given.fetchval("SELECT is_called FROM audit_log_id_seq")
+        if turn == 0:
+            name = url
+            await given.execute("INSERT INTO mail_refusals VALUES ('a', 'b', now())")
+            await given.execute("SELECT nextval('audit_log_id_seq')")
+            await given.execute(altered)
+        elif turn == 1:
+            assert (url == name) is (altered == "SELECT 1")
+        await given.close()
+        await databases.give_back()
