@@ -16,6 +16,7 @@ from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
 from tolsey.http.mcp.opening import opened
+from tolsey.http.operators.measures import footing
 from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.subaddresses.object_storage import AssetHost
 from tolsey.http.subaddresses.preview.addresses import PREVIEW_PREFIX
@@ -116,6 +117,7 @@ async def running(
             storefronts=outside.storefronts,
             clock=clock,
         )
+        footing.offer(service)
         agents = opened(service)
         if settings.llm_tools:
             service.chat.tools = partial(tools_of, service, agents.server)

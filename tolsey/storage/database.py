@@ -1,6 +1,7 @@
 """The pool, and transactions on it."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ import asyncpg
 from tolsey.storage.errors import (
     SchemaDrift,
     StorageError,
+    StorageFull,
     StorageLocked,
     StorageOverdue,
     StorageUnavailable,
@@ -113,6 +115,7 @@ class Database:
         self._session = SESSION | longest | dict(session or {})
         self._sizes = (min_size, max_size)
         self._pool: Pool | None = None
+        self._full_at: float | None = None
 
     async def open(self) -> None:
         """Connect the pool. Raises StorageUnavailable when PostgreSQL is out of reach."""
@@ -180,7 +183,19 @@ class Database:
                 finally:
                     end.cancel()
         except (asyncpg.PostgresError, *UNREACHABLE) as error:
-            raise translated(error) from error
+            raise self.translated(error) from error
+
+    def translated(self, error: BaseException) -> StorageError:
+        """Say a driver's error in the words of this package, and remember that the disk is full."""
+        if isinstance(error, asyncpg.DiskFullError):
+            self._full_at = time.monotonic()
+            return StorageFull(type(error).__name__)
+        return translated(error)
+
+    @property
+    def full_seconds(self) -> float | None:
+        """How long ago PostgreSQL last refused a write for want of room; none when it did not."""
+        return None if self._full_at is None else time.monotonic() - self._full_at
 
     @asynccontextmanager
     async def transaction(

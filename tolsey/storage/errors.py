@@ -13,6 +13,10 @@ class StorageOverdue(StorageUnavailable):
     """PostgreSQL ended a statement that took longer than it may; the next one may be quicker."""
 
 
+class StorageFull(StorageUnavailable):
+    """PostgreSQL has no room left for what was to be written; it has not happened, and may later."""
+
+
 class StorageBusy(StorageError):  # noqa: N818 - as above
     """Too many reports of one organization are being read; what was asked has not begun."""
 

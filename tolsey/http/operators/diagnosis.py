@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import orjson
 
-from tolsey.actors.refusals import NotFound
+from tolsey.actors.ports import PlatformUnreachable
+from tolsey.actors.refusals import NotFound, Unavailable
+from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.http.answers.operators.diagnosis import (
     CallAnswer,
     CauseAnswer,
@@ -16,7 +18,10 @@ from tolsey.http.answers.operators.diagnosis import (
     SoldAnswer,
 )
 from tolsey.http.answers.stores.connection import StoreAnswer
+from tolsey.http.operators.measures import footing
+from tolsey.http.operators.measures.footing import Footing
 from tolsey.http.web.context import now, service
+from tolsey.runtime.errors import RuntimeFault
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.shards.oversight import Oversight
 from tolsey.storage import operations
@@ -25,6 +30,7 @@ from tolsey.storage.commerce.compliance import OVERDUE_AFTER
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Row
+from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.connection import DISCONNECTED, ConnectionStatus
 from tolsey.storage.records.selling.listing import VerificationState
 from tolsey.storage.reports.pool import OPERATORS
@@ -32,6 +38,9 @@ from tolsey.storage.selling import listings
 
 SHOWN: Final = 20
 GATHER_SECONDS: Final = 2.0
+UNANSWERED: Final = "unanswered"
+"""Instead of an actor's status: no process answers for it now."""
+NEEDED_SCOPES: Final = frozenset({topic.scope for topic in TOPICS.values() if topic.scope})
 LONG_UNDER_WAY: Final = timedelta(seconds=30)
 """A try that is under way for longer is called slow; what is quicker is shown all the same."""
 
@@ -56,52 +65,70 @@ class Facts:
     """Deliveries in the shop's name that no secret signed, in all processes since they started."""
     refused_at: datetime | None
     status: str
-    """Of the store's actor: awake, cold or paused."""
+    """Of the store's actor: awake, cold or paused; or that nobody answers for it."""
     obstacles: Sequence[Mapping[str, Any] | Row] = ()
     """Rows of `operations.obstacles`."""
     full_lanes: Mapping[str, int] = field(default_factory=dict)
     """How many calls wait in each lane that has no place left in some process."""
+    footings: Mapping[str, Footing] = field(default_factory=dict)
+    """How each process finds the servers, the clock and the disk that every store stands on."""
 
 
 def causes_of(facts: Facts) -> list[CauseAnswer]:
     """Say what keeps a store from working, worst first."""
     found = (
+        *footing.causes_of(facts.footings),
         *_of_connection(facts),
         *_of_deliveries(facts),
         *_of_calls(facts),
         *_of_obstacles(facts),
         *(cause for sold in facts.listed for cause in _of_listing(sold)),
     )
-    return [
-        one.model_copy(
-            update={"page": PAGES.get(one.cause, "").format(store=facts.store_id) or None}
-        )
-        for one in sorted(found, key=lambda one: RANKS[one.cause])
-    ]
+    return [_led(one, facts.store_id) for one in sorted(found, key=lambda one: RANKS[one.cause])]
 
 
-PAGES: Final[Mapping[str, str]] = {
-    "store_paused": "/admin/actors/store/{store}/resume",
-    "deliveries_refused": "/admin/webhooks?storeId={store}",
-    "privacy_overdue": "/admin/compliance?shown=overdue",
-    "message_given_up": "/admin/dead-letters",
-    "call_given_up": "/admin/dead-letters",
-    "lane_full": "/admin/calls",
-    "call_failing": "/admin/actors/store/{store}",
-    "call_under_way": "/admin/actors/store/{store}",
+def _led(cause: CauseAnswer, store_id: str) -> CauseAnswer:
+    """Say on which page an operator acts, and what is done there."""
+    page, act = PAGES.get(cause.cause, (None, None))
+    led = cause.page or (page and page.format(store=store_id))
+    return cause.model_copy(update={"page": led, "act": act})
+
+
+PAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "redis_lost": ("/admin/shards", "See the processes"),
+    "lease_lost": ("/admin/shards", "See the processes"),
+    "clock_off": ("/admin/shards", "See the processes"),
+    "store_paused": ("/admin/actors/store/{store}/resume", "Resume the store"),
+    "platform_down": ("/admin/incidents/open", "Tell people: open an incident"),
+    "deliveries_refused": ("/admin/webhooks?storeId={store}", "See its deliveries"),
+    "privacy_overdue": ("/admin/compliance?shown=overdue", "Carry out the steps"),
+    "message_given_up": ("/admin/dead-letters", "Replay it or give it up"),
+    "call_given_up": ("/admin/dead-letters", "Replay it or give it up"),
+    "lane_full": ("/admin/calls", "See who holds the lane"),
+    "call_failing": ("/admin/actors/store/{store}", "See its calls"),
+    "call_under_way": ("/admin/actors/store/{store}", "See its calls"),
+    "deal_disputed": ("/admin/disputes", "Decide the dispute"),
 }
-"""Where an operator acts; what only the merchant can do is not among them."""
+"""Where an operator acts, and what; what only the merchant can do is not among them."""
 
 
 RANKS: Final[Mapping[str, int]] = {
     cause: rank
     for rank, cause in enumerate(
         (
+            "database_full",
+            "redis_lost",
+            "lease_lost",
+            "database_slow",
+            "disk_full",
+            "clock_off",
             "store_paused",
             "not_connected",
             "app_removed",
             "disconnected",
             "token_refused",
+            "scope_taken",
+            "platform_down",
             "deliveries_refused",
             "privacy_overdue",
             "message_given_up",
@@ -155,6 +182,20 @@ def _of_connection(facts: Facts) -> Iterator[CauseAnswer]:
             do="The merchant connects again with the app's present secret.",
             since=connection.refused_at,
         )
+    elif lacking := sorted(_lacking(connection.scopes)):
+        yield CauseAnswer(
+            cause="scope_taken",
+            why=f"The shop's grant lacks {', '.join(lacking)}: what needs that is refused by the platform.",
+            do="The merchant gives the app these permissions at the shop; the store reads them with"
+            " the next token, or at once when the platform tells of it.",
+            since=connection.scopes_at,
+        )
+
+
+def _lacking(scopes: Sequence[str]) -> frozenset[str]:
+    """Say which permissions to read a grant lacks that every store needs; of one never told, none."""
+    granted = {*scopes, *(one.replace("write_", "read_", 1) for one in scopes)}
+    return NEEDED_SCOPES - granted if scopes else frozenset()
 
 
 def _of_deliveries(facts: Facts) -> Iterator[CauseAnswer]:
@@ -179,7 +220,25 @@ def _of_deliveries(facts: Facts) -> Iterator[CauseAnswer]:
         )
 
 
+UNREACHABLE: Final = (f"{PlatformUnreachable.__name__}(", f"{Unavailable.__name__}('The commerce")
+"""How the last error begins of a call that the platform did not answer."""
+
+
+def _is_unreachable(call: CallAnswer) -> bool:
+    return (call.last_error or "").startswith(UNREACHABLE)
+
+
 def _of_calls(facts: Facts) -> Iterator[CauseAnswer]:
+    down = [one for one in facts.calls if one.state != "done" and _is_unreachable(one)]
+    if down:
+        yield CauseAnswer(
+            cause="platform_down",
+            why=f"The commerce platform does not answer for this shop: {len(down)} of its calls wait"
+            f" for that. Last error: {down[0].last_error}",
+            do="Look at the platform's status page and at the shop's address; calls are tried again by"
+            " themselves, and platforms repeat their deliveries for 48 hours.",
+            since=min(one.created_at for one in down),
+        )
     for call in facts.calls:
         said = f" Last error: {call.last_error}" if call.last_error else ""
         name = f"{call.call} of {call.kind} {call.actor_id}"
@@ -190,7 +249,7 @@ def _of_calls(facts: Facts) -> Iterator[CauseAnswer]:
                 do="Mend what it says, then replay the dead letter.",
                 since=call.created_at,
             )
-        elif call.state != "done" and call.last_error is not None:
+        elif call.state != "done" and call.last_error is not None and call not in down:
             yield CauseAnswer(
                 cause="call_failing",
                 why=f"{name} failed {call.attempts} times and is tried again.{said}",
@@ -283,7 +342,7 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         ActorId("organization", row.organization_id),
     )
     calls = [call for to in actors for call in await calls_of(to)]
-    reported = await Oversight(service().shard, service().runtime).actor("inspect", actors[0])
+    reported = await _inspected(actors[0])
     refused, refused_at = await _refused(shop)
     obstacles = await operations.obstacles(
         service().reports.of(OPERATORS),
@@ -300,9 +359,10 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         calls=calls,
         refused=refused,
         refused_at=refused_at,
-        status=reported["status"],
+        status=reported.get("status", UNANSWERED),
         obstacles=obstacles,
         full_lanes=await _full_lanes(),
+        footings=await footing.gather(service()),
     )
     return DiagnosisAnswer(
         store=StoreAnswer.read(row),
@@ -310,9 +370,17 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
         listings=listed,
         causes=causes_of(facts),
         calls=calls,
-        mailbox_depth=reported["mailboxDepth"],
-        oldest_message_seconds=reported["oldestMessageSeconds"],
+        mailbox_depth=reported.get("mailboxDepth", 0),
+        oldest_message_seconds=reported.get("oldestMessageSeconds", 0.0),
     )
+
+
+async def _inspected(to: ActorId) -> Mapping[str, Any]:
+    """Look at an actor wherever it is; nothing where no process answers for it, which is a cause itself."""
+    try:
+        return await Oversight(service().shard, service().runtime).actor("inspect", to)
+    except (RuntimeFault, StorageError):
+        return {}
 
 
 async def listings_of(row: StoreRow, shop: str | None) -> list[SoldAnswer]:
@@ -324,9 +392,9 @@ async def listings_of(row: StoreRow, shop: str | None) -> list[SoldAnswer]:
 
 async def calls_of(to: ActorId) -> list[CallAnswer]:
     """Read an actor's calls to the outside as they stand, wherever they are being made."""
-    reported = await Oversight(service().shard, service().runtime).actor("inspect", to)
+    reported = await _inspected(to)
     rows = await operations.calls_of(service().reports.of(OPERATORS), *to, SHOWN)
-    return [CallAnswer.of(to, row, set(reported["atWorkOn"])) for row in rows]
+    return [CallAnswer.of(to, row, set(reported.get("atWorkOn", ()))) for row in rows]
 
 
 async def _full_lanes() -> Mapping[str, int]:

@@ -1,8 +1,10 @@
 """Operators find what somebody asks about, and why it does not work: as JSON and as a page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+import structlog
 from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
@@ -15,9 +17,12 @@ from tolsey.http.web.access import administrator, caller, page, require_administ
 from tolsey.http.web.api_model import NUL, ApiModel
 from tolsey.http.web.context import service
 from tolsey.storage import audit, finding
+from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.reports.pool import OPERATORS
 
 MOST_TYPED: Final = 200
+
+log = structlog.get_logger()
 
 routes = Blueprint("finding", __name__, url_prefix="/api/admin")
 tag_blueprint(routes, ["Operators"])
@@ -65,17 +70,20 @@ async def show_found() -> Response:
     return shown(FindPage(typed, await _find(typed) if typed else None))
 
 
+async def _put_on_record(found: Sequence[str]) -> None:
+    """Write down who looked; where PostgreSQL takes nothing any more, which is what they look for, in the log."""
+    user_id = caller().user_id
+    try:
+        async with service().database.transaction() as tx:
+            await audit.write(tx, "admin.find", user_id, actor=user_id, found=found)
+    except StorageUnavailable as error:
+        log.warning("admin.find.unwritten", user_id=user_id, found=found, error=repr(error))
+
+
 async def _find(typed: str) -> FindAnswer:
     found = await finding.find(service().reports.of(OPERATORS), typed)
     # Who looks people up is on record (rules/operators#acts); what was typed may be an address, and is not.
-    async with service().database.transaction() as tx:
-        await audit.write(
-            tx,
-            "admin.find",
-            caller().user_id,
-            actor=caller().user_id,
-            found=[one.id for one in found],
-        )
+    await _put_on_record([one.id for one in found])
     stores = [one.id for one in found if one.kind == "store" and not one.is_deleted]
     return FindAnswer(
         items=[FoundAnswer.of(one) for one in found],

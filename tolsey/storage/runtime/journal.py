@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import asyncpg
 import structlog
 
-from tolsey.storage.database import UNREACHABLE, Connection, Database, translated
+from tolsey.storage.database import UNREACHABLE, Connection, Database
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome
 from tolsey.storage.runtime.arrays import argument, parameter
@@ -342,7 +342,7 @@ class Journal:
         except UNREACHABLE as error:
             raise OutcomeUnknown(type(error).__name__) from error
         except (asyncpg.PostgresError, asyncpg.DataError, ValueError, TypeError) as error:
-            raise translated(error) from error
+            raise self._database.translated(error) from error
         return BatchOutcome(*(frozenset(found or ()) for found in row))
 
     @contextmanager

@@ -83,13 +83,14 @@ class SoldAnswer(ApiAnswer):
 
 
 class CauseAnswer(ApiAnswer):
-    """Something that keeps a store from working, what to do about it, and the operators' page where it is done."""
+    """Something that keeps a store from working, what to do about it, the operators' page where it is done, and what is done there."""
 
     cause: str
     why: str
     do: str
     since: Timestamp | None = None
     page: Omittable[str] = None
+    act: Omittable[str] = None
 
 
 class DiagnosisAnswer(ApiAnswer):
