@@ -42,7 +42,7 @@ def sealed(vault: Vault, column: SealedColumn, text: str) -> str:
 
 async def fill(database: Database, vault: Vault) -> None:
     """Keep one text in every column, each sealed for its place."""
-    held = {(one.table, one.column): sealed(vault, one, f"plain {one.column}") for one in COLUMNS}
+    held = {(one.table, one.place): sealed(vault, one, f"plain {one.place}") for one in COLUMNS}
     await database.execute("INSERT INTO organizations (id, name) VALUES ('org_1', 'One')")
     await database.execute(
         "INSERT INTO stores (id, organization_id, name, sealed_salt, created_at)"
@@ -64,9 +64,11 @@ async def fill(database: Database, vault: Vault) -> None:
     await database.execute(
         "INSERT INTO integration_connections (store_id, provider, shop_domain, status,"
         " access_token, metadata, connected_at) VALUES ('store_1', 'commerce', 'b.myshopify.com',"
-        " 'connected', $1, jsonb_build_object('clientSecretEncrypted', $2::text, 'a', 1), now())",
+        " 'connected', $1, jsonb_build_object('clientSecretEncrypted', $2::text,"
+        " 'formerClientSecretEncrypted', $3::text, 'a', 1), now())",
         held["integration_connections", "access_token"],
         held["integration_connections", "metadata.clientSecretEncrypted"],
+        held["integration_connections", "metadata.formerClientSecretEncrypted"],
     )
     await database.execute(
         "INSERT INTO revenue_sources (listing_id, organization_id, provider, shop_domain, client_id,"
@@ -118,7 +120,7 @@ async def test_everything_is_opened_by_the_new_key_alone_afterwards(database: Da
     assert sum(one.sealed for one in done) == len(COLUMNS)
     assert not any(one.unopened for one in done)
     for column in COLUMNS:
-        assert await read(database, alone, column) == f"plain {column.column}"
+        assert await read(database, alone, column) == f"plain {column.place}"
         assert await rotation.waiting(database, "new", column) == 0
     kept = await database.fetchrow("SELECT metadata->>'a' AS a FROM integration_connections")
     assert kept is not None
@@ -165,6 +167,23 @@ async def test_a_key_can_be_taken_out_once_it_seals_nothing(database: Database) 
     assert await keys.forget_unused(database, alone) == ["old_1"]
     assert await keys.trouble(database, alone) == ""
     assert (await keys.open_vault(database, alone)).key_ids == ("new",)
+
+
+async def test_a_key_is_not_forgotten_while_something_that_it_sealed_waits(
+    database: Database,
+) -> None:
+    both, alone = settings_of(encryption_keys=f"{NEW},{OLD}"), settings_of(encryption_keys=NEW)
+    await keys.open_vault(database, both)
+    waiting = """
+        INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error, created_at)
+        VALUES ('dead_1', 'k', 1, 'store', 's', 'N', '{"token": "v1.old_1.x"}', 5, 'e', now())
+    """
+    await database.execute(waiting)
+    assert await keys.forget_unused(database, alone) == []
+    assert await keys.still_used(database, both) == [("old_1", "dead_letters", 1)]
+    await database.execute("UPDATE dead_letters SET status = 'discarded'")
+    assert await keys.still_used(database, both) == []
+    assert await keys.forget_unused(database, alone) == ["old_1"]
 
 
 def test_every_place_that_seals_what_is_kept_is_sealed_anew() -> None:

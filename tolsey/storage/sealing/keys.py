@@ -84,6 +84,19 @@ async def forget_unused(database: Database, settings: Settings) -> list[str]:
         return unused
 
 
+async def still_used(database: Database, settings: Settings) -> list[tuple[str, str, int]]:
+    """Say which keys but the first seal what waits for its turn: the key, the table, and how many rows."""
+    async with database.transaction() as tx:
+        known, vault = await _known(tx), _at_hand(settings)
+        first = vault.key_ids[0] if vault else None
+        return [
+            (key_id, table, count)
+            for key_id in known
+            if key_id != first
+            for table, count in (await rotation.on_the_way(tx, key_id)).items()
+        ]
+
+
 async def note_rotation(database: Database, key_id: str, *, sealed: int, unopened: int) -> None:
     """Write down that what other keys sealed is sealed with this one now."""
     async with database.transaction() as tx:

@@ -25,17 +25,24 @@ class SealedColumn:
     _: KW_ONLY
     row: Callable[[Mapping[str, Any]], str]
     tenant: str
+    kept_as: str = ""
+    """Where it stands, if that is not the column that it was sealed for."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return self.kept_as or self.column
 
     @property
     def value(self) -> str:
         """SQL of the sealed text."""
-        kept, _, field = self.column.partition(".")
+        kept, _, field = self.place.partition(".")
         return f"{kept}->>'{field}'" if field else kept
 
     @property
     def change(self) -> str:
         """SQL that puts another in its place, given as `{}`."""
-        kept, _, field = self.column.partition(".")
+        kept, _, field = self.place.partition(".")
         changed = f"jsonb_set({kept}, '{{{{{field}}}}}', to_jsonb({{}}::text))" if field else "{}"
         return f"{kept} = {changed}"
 
@@ -70,6 +77,14 @@ COLUMNS: Final = (
         key=CONNECTION,
         row=STORE,
         tenant="store_id",
+    ),
+    SealedColumn(
+        table=connections.TABLE,
+        column=connections.SECRET,
+        key=CONNECTION,
+        row=STORE,
+        tenant="store_id",
+        kept_as="metadata.formerClientSecretEncrypted",
     ),
     *(
         SealedColumn(
@@ -113,6 +128,14 @@ COLUMNS: Final = (
 """Every column that keeps sealed texts. A shop's first salt has the store's row, or none, in `shops_of_stores`."""
 
 
+ON_THE_WAY: Final = {
+    "outbox": "SELECT count(*) AS n FROM outbox WHERE payload::text LIKE $1",
+    "dead_letters": "SELECT count(*) AS n FROM dead_letters"
+    " WHERE status = 'dead' AND payload::text LIKE $1",
+}
+"""What holds sealed texts on their way to a column: it is opened when its turn comes, and not sealed anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Portion:
     """What became of a portion of rows: how many are sealed anew, and how many no key at hand opens."""
@@ -140,7 +163,17 @@ async def is_in_use(database: Reader, key_id: str) -> bool:
         )
         if found is not None:
             return True
-    return False
+    return bool(await on_the_way(database, key_id))
+
+
+async def on_the_way(database: Reader, key_id: str) -> Mapping[str, int]:
+    """Count what waits, by table, with something in it that a key sealed; only tables where anything does."""
+    counted = {}
+    for table, sql in ON_THE_WAY.items():
+        row = await database.fetchrow(sql, f'%"{VERSION}.{_escaped(key_id)}.%')
+        if row is not None and row["n"]:
+            counted[table] = int(row["n"])
+    return counted
 
 
 async def rotate(database: Database, vault: Vault) -> AsyncIterator[Portion]:
