@@ -43,10 +43,11 @@ def doctor(accept_keys: bool) -> None:
     What the former keys sealed can then not be read any more: stores are to be connected again.
     """
     from tolsey.commands import doctor as examination  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands.findings import Finding  # noqa: PLC0415 - as above
 
     read = read_settings()
 
-    async def go() -> list[examination.Finding]:
+    async def go() -> list[Finding]:
         return [one async for one in examination.of_connections(read)]
 
     if accept_keys:
@@ -81,6 +82,10 @@ def rotate_keys() -> None:
     async def go(database: "Database") -> tuple[int, int]:
         for key_id in await keys.forget_unused(database, read):
             click.echo(f"forgot {key_id}: it seals nothing")
+        for key_id, table, count in await keys.still_used(database, read):
+            click.echo(
+                f"{key_id} still seals {count} rows of {table}: they end, or are settled, first"
+            )
         vault = await keys.open_vault(database, read)
         active = vault.key_ids[0]
         total = sum([await rotation.waiting(database, active, one) for one in rotation.COLUMNS])
