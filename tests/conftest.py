@@ -48,9 +48,12 @@ SLOW_PLACES = tuple(
         "journeys/canary/test_planted_leaks.py",
         "journeys/client",
         "journeys/test_credentials.py",
+        "journeys/test_key_rotation.py",
         "journeys/test_newcomer.py",
+        "journeys/test_point_in_time.py",
         "journeys/test_processes.py",
         "journeys/test_restore.py",
+        "journeys/test_rolling.py",
         "test_served_processes.py",
     )
 )
