@@ -20,6 +20,7 @@ CONFIG: Final = {
         "application/pdf": "application/octet-stream",
         "application/zip": "application/octet-stream",
         "application/x-pem-file": "text/html",
+        "text/event-stream": "text/html",
     },
 }
 

@@ -43,6 +43,7 @@ SLOW_PLACES = tuple(
     HERE / place
     for place in (
         "campaigns",
+        "demo/test_webhook_trace.py",
         "mcp/real",
         "http/chat/test_crashes.py",
         "journeys/canary/test_planted_leaks.py",

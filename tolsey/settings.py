@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableSource
 
+ACTOR_KINDS = frozenset({"store", "organization", "listing", "storefront", "job"})
 SUBDOMAINS = frozenset({"mcp", "api", "cdn", "hooks", "status", "docs", "preview"})
 CRON_SECRET_CHARACTERS = 32
 METRICS_TOKEN_CHARACTERS = 16
@@ -151,6 +152,14 @@ def _known_subdomains(names: frozenset[str]) -> frozenset[str]:
 Secret: TypeAlias = str
 """A value that no log, page or repr may hold."""
 WebAddress: TypeAlias = Annotated[str, AfterValidator(_web_address)]
+
+
+def _known_kinds(names: frozenset[str]) -> frozenset[str]:
+    if unknown := names - ACTOR_KINDS:
+        raise ValueError(f"no kind of actor is named {', '.join(sorted(unknown))}")
+    return names
+
+
 Words: TypeAlias = Annotated[frozenset[str], NoDecode, BeforeValidator(_words)]
 
 
@@ -214,6 +223,8 @@ class Settings(BaseSettings):
     """The only key to `/metrics` once it is set, 16 characters or more; unset: 503 in public."""
     otel_exporter_otlp_endpoint: WebAddress | None = None
     """An OpenTelemetry collector that takes traces as OTLP over HTTP; unset: there are none, and they cost nothing."""
+    history_kinds: Annotated[Words, AfterValidator(_known_kinds)] = frozenset()
+    """Kinds of actor (`store`, `organization`, `listing`, `storefront`, `job`) whose turns keep for a week what they changed, so that a state of before can be shown."""
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
     """Addresses or networks whose `x-forwarded-for` counts; unset: no one's in public, loopback's on loopback."""
     cleartext_http2: bool = False

@@ -349,6 +349,8 @@ class Connection:
         id: str,  # noqa: ARG002 - the protocol's
         error: str,  # noqa: ARG002 - the protocol's
         follow: Sequence[OutboxRow] = (),
+        *,
+        holds: bool = True,  # noqa: ARG002 - the protocol's
     ) -> None:
         """Move a row to the dead letters, and put what follows in its place."""
         await self._reach("outbox_unavailable")

@@ -24,6 +24,7 @@ from tolsey.http.mail.office import PostOffice
 from tolsey.http.memory.finding import MemorySearch
 from tolsey.http.oauth.agents import Agents
 from tolsey.http.people import auth, organizations
+from tolsey.http.status.webhooks import StatusWebhooks
 from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
@@ -125,6 +126,7 @@ def service(
         memory=MemorySearch(database, runtime.ask, clock),
         agents=Agents.of(settings, database, clock, nobody_else),
         mail=PostOffice(database, Vault.from_keys(KEYRING), None, settings, clock),
+        status_webhooks=StatusWebhooks(database, Vault.from_keys(KEYRING), settings, clock),
         files=cast("FileKeeper", None),  # no route here has files
         payment_inbox=cast("PaymentInbox", None),  # nobody has an event applied again here
         storefronts=cast("StorefrontScanner", None),  # no route here looks at any

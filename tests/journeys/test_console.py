@@ -3,10 +3,12 @@
 import re
 
 import httpx
+import orjson
 import pytest
 
 from tests.journeys.conftest import Seller
 from tests.journeys.strangers import browsing
+from tolsey.http.operators import live as admin_live
 from tolsey.http.operators.console.sections import SECTIONS
 from tolsey.service import Running
 
@@ -41,6 +43,131 @@ async def test_every_page_of_the_console_is_the_operators_alone(
         assert (await seller.browser.get(address)).status_code == 403
         async with browsing(live) as nobody:
             assert (await nobody.get(address)).status_code == 303
+
+
+async def test_what_waits_behind_a_poison_message_is_counted_and_goes_on_when_it_is_edited(
+    live: Running, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    database = live.service.database
+    await database.execute(DEAD, seller.store_id)
+    await database.execute(
+        "UPDATE dead_letters SET sender = 'webhook:x', about = 'order:7', created_at = now() - interval '1 h'"
+        " WHERE id = 'dead_1'"
+    )
+    await database.execute(
+        "INSERT INTO outbox (key, slot, kind, actor_key, name, payload, sender, about, held_by, due_at)"
+        " VALUES ('behind', 1, 'store', $1, 'store.Sleep', '{}', 'webhook:x', 'order:7', 'dead_1', 'infinity')",
+        seller.store_id,
+    )
+    found = (await operator.get("/api/admin/dead-letters/dead_1")).json()
+    assert (found["letter"]["about"], found["letter"]["behind"]) == ("order:7", 1)
+    assert [one["key"] for one in found["held"]] == ["behind"]
+    would = await operator.post(
+        "/api/admin/dead-letters/dead_1/discard", json={"reason": "x", "dryRun": True}
+    )
+    assert (would.json()["affected"], would.json()["behind"]) == (1, 1)
+    assert (await operator.get("/api/admin/dead-letters/none")).status_code == 404
+
+    edit = "/admin/dead-letters/dead_1/edit"
+    assert "Waiting behind it" in (await operator.get(edit)).text
+    wrong = await operator.post(edit, data={"reason": "x", "payload": "{"})
+    assert wrong.status_code == 422
+    await press(operator, "/admin/dead-letters/dead_1/discard", reason="of a test shop")
+    (row,) = await database.fetch(
+        "SELECT held_by, due_at <= now() AS due FROM outbox WHERE key = 'behind'"
+    )
+    assert tuple(row) == (None, True)
+    assert (await operator.get(edit)).status_code == 404
+
+
+async def test_a_state_of_before_is_shown_beside_todays(
+    live: Running, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = "/api/admin/actors/job/retention-sweep"
+    committer = live.service.runtime._committer
+    monkeypatch.setattr(committer, "_history", frozenset({"job"}))
+    ran = await operator.post("/api/admin/crons/retention-sweep/run", json={"reason": "x"})
+    assert ran.status_code == 200
+    turns = (await operator.get(f"{job}/turns")).json()["items"]
+    assert [one["restorable"] for one in turns] == [True] * len(turns)
+    first = turns[-1]
+    assert first["message"] == "RunNow"
+
+    shown = (await operator.get(f"{job}/at", params={"message": first["messageId"]})).json()
+    assert shown["before"] == {
+        "name": "retention-sweep",
+        "running": None,
+        "last": None,
+        "waiting": None,
+    }
+    assert shown["now"]["running"] is None
+    last = (await operator.get(f"{job}/at", params={"message": turns[0]["messageId"]})).json()
+    assert last["before"]["running"]["id"]
+    assert "running" in {one["place"] for one in last["differences"]}
+    page = await operator.get(
+        f"/admin/actors/job/retention-sweep/at?message={turns[0]['messageId']}"
+    )
+    assert page.status_code == 200
+    assert "<del>" in page.text
+    assert "/at?message=" in (await operator.get("/admin/actors/job/retention-sweep/turns")).text
+
+    await live.service.database.execute(
+        "UPDATE actor_journal SET way_back = NULL WHERE version = 1"
+    )
+    lost = (await operator.get(f"{job}/at", params={"message": first["messageId"]})).json()
+    assert lost["before"] is None
+    assert lost["why"]
+    assert lost["reached"]["version"] == first["version"] + 1
+    gone = await operator.get(f"{job}/at", params={"message": "nothing"})
+    assert (gone.status_code, gone.json()["code"]) == (404, "message_not_in_journal")
+    rows = await live.service.database.fetch(
+        "SELECT subject FROM audit_log WHERE event = 'admin.actor.state_before'"
+    )
+    assert {row["subject"] for row in rows} == {"job:retention-sweep"}
+    assert len(rows) == 5
+
+
+async def test_an_operator_is_told_when_the_service_moves_until_it_stops(
+    live: Running, seller: Seller, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin_live, "LOOK_SECONDS", 0.05)
+    told = await operator.get("/api/admin/live?looks=1")
+    assert told.headers["content-type"] == "text/event-stream"
+    (id,) = re.findall(r"^id: (\w+)$", told.text, re.MULTILINE)
+    (data,) = re.findall(r"^data: (.+)$", told.text, re.MULTILINE)
+    assert orjson.loads(data)["deadLetters"] == {}
+    await live.service.database.execute(DEAD, seller.store_id)
+    again = await operator.get("/api/admin/live?looks=3", headers={"Last-Event-ID": id})
+    assert '"deadLetters":{"store":3}' in again.text
+    assert again.text.count("event: changed") < 3  # what did not move is not told
+    assert admin_live.open_streams == []
+
+    monkeypatch.setattr(admin_live, "MOST_STREAMS", 0)
+    assert (await operator.get("/api/admin/live?looks=1")).status_code == 503
+    monkeypatch.undo()
+    assert (await operator.get("/api/admin/live?looks=16")).status_code == 422
+    monkeypatch.setattr(live.service.runtime, "draining", True)
+    assert (await operator.get("/api/admin/live")).text == "retry: 1000\n\n"
+    monkeypatch.undo()
+    assert (await seller.browser.get("/api/admin/live")).status_code == 403
+    page = (await operator.get("/admin/dead-letters")).text
+    assert 'data-follows="/api/admin/live"' in page
+    assert "KeyError" in page  # without a script, too
+
+
+async def test_actors_are_sorted_by_what_went_wrong_and_drained(
+    live: Running, seller: Seller, operator: httpx.AsyncClient
+) -> None:
+    for sort in ("errors", "cpu"):
+        found = await operator.get(f"/api/admin/actors?sort={sort}")
+        assert found.status_code == 200
+        assert all(one["recentErrors"] == 0 for one in found.json()["items"])
+        seconds = [one["recentSeconds"] for one in found.json()["items"]]
+        assert sort == "errors" or seconds == sorted(seconds, reverse=True)
+    drained = await operator.post(
+        f"/api/admin/actors/store/{seller.store_id}/drain", json={"reason": "x"}
+    )
+    assert (drained.status_code, drained.json()["status"]) == (200, "asleep")
 
 
 async def test_a_cause_of_dead_letters_is_counted_before_it_is_given_up_for_a_reason(

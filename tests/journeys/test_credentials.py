@@ -51,8 +51,8 @@ WHOLE: dict[str, Any] = {
     "queue_signing_key": "key",
 }
 """Each credential is set; nobody is where they lead."""
-LEFT_OUT = ("pause, resume, passivate", "/launch/events")
-"""The first would silence the store for all that is asked of it afterwards; the other goes on until it is left."""
+LEFT_OUT = ("pause, resume, passivate", "/launch/events", "/api/admin/live")
+"""The first would silence the store for all that is asked of it afterwards; the others go on until they are left."""
 LAST = ("/account", "/api/account", "/api/auth/", "/logout")
 """What ends who asks, or what they ask for, in this order."""
 

@@ -1,5 +1,7 @@
 """The status page from the first look to the last mail: rules/service#status, rules/service#alerts."""
 
+import asyncio
+import hmac
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -7,10 +9,12 @@ from typing import Any
 
 import feedparser
 import httpx
+import orjson
 import pytest
 
 from tests.http.people import Clock
 from tests.journeys.conftest import CRON_SECRET
+from tolsey.http.status import webhooks
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 from tolsey.storage.people import mail as kept
@@ -188,6 +192,145 @@ async def test_an_operator_tells_what_is_wrong_and_a_feed_reader_reads_it(
     assert len(documents["incidents"]["incidents"]) == 1
     assert documents["incidents/unresolved"]["incidents"] == []
     assert (await browser.get("/status/api/v2/nothing.json")).status_code == 404
+
+
+class Receiver:
+    """A program at an address, which keeps what it is sent and proves who sent it."""
+
+    def __init__(self) -> None:
+        self.secret = ""
+        self.status = 200
+        self.taken: list[dict[str, Any]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if self.status == 200:
+            seconds, signed = request.headers["X-Tolsey-Signature"].split(",")
+            body = f"{seconds.removeprefix('t=')}.".encode() + request.content
+            proof = hmac.new(self.secret.encode(), body, "sha256").hexdigest()
+            assert hmac.compare_digest(signed, f"v1={proof}")
+            self.taken.append(orjson.loads(request.content))
+        return httpx.Response(self.status)
+
+    async def sent(self, number: int) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            while len(self.taken) < number:
+                await asyncio.sleep(0.02)
+        assert len(self.taken) == number
+        return self.taken[-1]
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Receiver:
+    found = Receiver()
+    transport = httpx.MockTransport(found)
+    monkeypatch.setattr(
+        webhooks, "guarded_client", lambda **_: httpx.AsyncClient(transport=transport)
+    )
+    return found
+
+
+async def test_a_program_confirms_is_told_of_its_parts_and_ends_it(
+    live: Running, browser: httpx.AsyncClient, operator: httpx.AsyncClient, receiver: Receiver
+) -> None:
+    wanted = {"webhook": "https://hooks.example.com/status", "components": ["billing"]}
+    receiver.status = 503  # until it knows its secret
+    asked = await browser.post("/api/status/subscribe", json=wanted)
+    assert asked.status_code == 202
+    await until_over(live)
+    receiver.secret, receiver.status = asked.json()["secret"], 200
+    # Another look within the hour, for it said nothing.
+    asked = await browser.post("/api/status/subscribe", json=wanted)
+    receiver.secret = asked.json()["secret"]
+    invitation = await receiver.sent(1)
+    assert invitation["type"] == "subscription.confirm"
+    assert await count_webhooks(live) == 0
+    broken = await browser.post(
+        "/api/status/confirm", json={"token": invitation["token"].swapcase()}
+    )
+    assert (broken.status_code, broken.json()["code"]) == (400, "invalid_token")
+    for _ in range(2):
+        done = await browser.post("/api/status/confirm", json={"token": invitation["token"]})
+        assert done.json() == {"state": "confirmed"}
+    assert await count_webhooks(live) == 1
+
+    for component in ("revenue", "billing"):
+        incident = {
+            "component": component,
+            "title": f"Trouble with {component}",
+            "impact": "minor",
+            "body": "We look.",
+            "reason": "seen",
+        }
+        assert (await operator.post("/api/admin/incidents", json=incident)).status_code == 201
+    told = await receiver.sent(2)
+    assert told["type"] == "incident.updated"
+    assert told["incident"]["component"] == "billing"
+    assert told["update"]["body"] == "We look."
+
+    token = {"token": told["unsubscribe"]["token"]}
+    assert (await browser.post("/api/status/unsubscribe", json=token)).json() == {"state": "ended"}
+    assert await count_webhooks(live) == 0
+    ending = {"token": invitation["token"]}
+    assert (await browser.post("/api/status/unsubscribe", json=ending)).status_code == 400
+
+
+async def test_an_address_that_fails_too_often_is_forgotten_and_one_of_ours_is_never_called(
+    live: Running,
+    browser: httpx.AsyncClient,
+    operator: httpx.AsyncClient,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhooks, "MOST_FAILURES", 1)
+    running_here = live.service.status_webhooks
+    receiver.status = 410
+    token = ""
+
+    async def caught(self: Any, call: Any) -> None:
+        nonlocal token
+        token = orjson.loads(call.body)["token"]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(running_here), "_deliver", caught)
+        wanted = {"webhook": "https://hooks.example.com/gone"}
+        assert (await browser.post("/api/status/subscribe", json=wanted)).status_code == 202
+        await until_over(live)
+    assert (await browser.post("/api/status/confirm", json={"token": token})).status_code == 200
+    incident = {
+        "component": "api",
+        "title": "Trouble",
+        "impact": "minor",
+        "body": "We look.",
+        "reason": "seen",
+    }
+    assert (await operator.post("/api/admin/incidents", json=incident)).status_code == 201
+    await until_over(live)
+    assert await count_webhooks(live) == 0
+
+    monkeypatch.undo()
+    for wrong in ("http://hooks.example.com/", "https://a:b@hooks.example.com/", "ftp://x"):
+        refused = await browser.post("/api/status/subscribe", json={"webhook": wrong})
+        assert refused.status_code == 422, wrong
+    both = {"webhook": "https://hooks.example.com/", "email": READER}
+    assert (await browser.post("/api/status/subscribe", json=both)).status_code == 422
+    inside = {"webhook": "https://127.0.0.1/"}
+    assert (await browser.post("/api/status/subscribe", json=inside)).status_code == 202
+    await until_over(live)
+    assert await count_webhooks(live) == 0
+
+
+async def until_over(live: Running) -> None:
+    """Wait until no program is to be told anything."""
+    async with asyncio.timeout(30):
+        while await live.service.database.fetch(
+            "SELECT 1 FROM outbox WHERE name LIKE '%TellStatusWebhook'"
+        ):
+            await asyncio.sleep(0.02)
+
+
+async def count_webhooks(live: Running) -> int:
+    row = await live.service.database.fetchrow("SELECT count(*)::int AS n FROM status_webhooks")
+    return int(row["n"]) if row else 0
 
 
 async def test_a_service_that_no_longer_looks_at_itself_does_not_say_that_it_is_well(

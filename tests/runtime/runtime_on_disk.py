@@ -94,7 +94,8 @@ async def running(
     """Run a runtime; `journal_on` is where its journal connects, if not to the same address."""
     kind, journal = Counter(database), Journal(journal_on or database)
     turnstile = Turnstile(journal)
-    options.setdefault("epochs", await slots.claim(database, "test"))
+    if "epochs" not in options:  # to claim them anew would take them from whoever has them
+        options["epochs"] = await slots.claim(database, "test")
     options.setdefault("poll_seconds", 0.02)
     runtime = Runtime(
         [kind, *kinds], turnstile, Outbox(database), partial(slots.versions, database), **options

@@ -217,7 +217,7 @@ async def test_a_message_that_the_next_owner_took_is_not_mistaken_for_ours(
         part = ActorPart("counter", "a", 7, epochs[7], 0)
         records = (Entry("a", "e", 1), Claim("a", "c"))
         turn = TurnPart(0, "delivery", "Add", voids=False, records=records)
-        batches.append(Batch([part], [turn]))
+        batches.append(Batch(actors=[part], turns=[turn]))
     try:
         assert (await journal.write(batches[0])).fenced == {0}
         assert (await journal.write(batches[1])).fenced == frozenset()

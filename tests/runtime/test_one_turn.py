@@ -126,7 +126,7 @@ async def written(database: Database, case: Case, key: str, others: Sequence[str
         records = tuple(record(key, what) for what in case.records)
         consumes = f"webhook:{key}:{case.consumes}" if case.consumes else None
         taken = TurnPart(0, f"{key}:{total}", "Add", case.voids, consumes, records, f"{total}")
-        return Batch([actor], [taken], case.finishes_calls)
+        return Batch(actors=[actor], turns=[taken], finishes_calls=case.finishes_calls)
 
     try:
         if case.before != ("nothing",):

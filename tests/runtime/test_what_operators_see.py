@@ -1,6 +1,6 @@
 """What an operator is shown of an actor's state."""
 
-from tolsey.runtime.admin import MASK, MOST_SHOWN, masked
+from tolsey.runtime.masking import MASK, MOST_SHOWN, masked
 
 
 def test_a_collection_is_shown_in_part_and_says_how_much_more_there_is() -> None:

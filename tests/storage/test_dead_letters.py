@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import dead_letters
-from tolsey.storage.runtime.dead_letters import WhichLetters
+from tolsey.storage.runtime.dead_letters import Edited, WhichLetters
 
 BURIED = """
 INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error, created_at, lane)
@@ -66,7 +66,9 @@ async def test_one_letter_is_sent_again_with_another_payload_and_the_rest_of_its
     await buried(database, "Renew", "sto_@: 503", 2, lane="platform")
 
     one = WhichLetters(id="dl_Renew000001")
-    assert await dead_letters.replay(database, one, payload='{"n": 2}') == 1
+    assert (
+        await dead_letters.replay(database, one, edited=Edited(payload='{"n": 2}', about="")) == 1
+    )
 
     (row,) = await database.fetch("SELECT key, payload->>'n' AS n, state, lane FROM outbox")
     assert tuple(row) == ("Renew1", "2", "unknown", "platform")

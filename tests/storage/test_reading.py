@@ -78,7 +78,7 @@ from tolsey.storage.reports import (
     store,
     sums,
 )
-from tolsey.storage.runtime import dead_letters, executions, slots, workflows
+from tolsey.storage.runtime import dead_letters, executions, journal_turns, slots, workflows
 from tolsey.storage.runtime import operations as asked
 from tolsey.storage.runtime.dead_letters import WhichLetters
 from tolsey.storage.runtime.outbox import Outbox
@@ -86,6 +86,7 @@ from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.selling import deals, listings, market, roots, seals, snapshots
 from tolsey.storage.selling.market import MarketSearch
 from tolsey.storage.status import incidents, measuring
+from tolsey.storage.status import webhooks as status_webhooks
 from tolsey.storage.webhooks import provider_events
 
 GROWN: Final = (Path(__file__).parent / "grown.sql").read_text()
@@ -653,6 +654,13 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: dead_letters.count(db, WhichLetters(id="dl_00000002")),
         lambda db: dead_letters.count(db, WhichLetters(fingerprint="0123456789abcdef")),
     ],
+    "runtime.dead_letters.behind": [
+        lambda db: dead_letters.behind(db, WhichLetters(id="dl_00000002")),
+        lambda db: dead_letters.behind(db, WhichLetters(fingerprint="0123456789abcdef")),
+    ],
+    "runtime.dead_letters.waiting_behind": [
+        lambda db: dead_letters.waiting_behind(db, "dl_00000002", PAGE)
+    ],
     "runtime.dead_letters.find": [lambda db: dead_letters.find(db, "dl_00000002")],
     "runtime.dead_letters.groups": [lambda db: dead_letters.groups(db, PAGE, "")],
     "runtime.dead_letters.listed": [
@@ -660,6 +668,17 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: dead_letters.listed(db, PAGE, "dl_00000002"),
         lambda db: dead_letters.listed(db, PAGE, None, status="discarded"),
         lambda db: dead_letters.listed(db, PAGE, None, fingerprint="0123456789abcdef"),
+        lambda db: dead_letters.listed(db, 1, None, id="dl_00000002"),
+    ],
+    "runtime.journal_turns.turn_of": [
+        lambda db: journal_turns.turn_of(db, "store", STORE, "m1", 5_000)
+    ],
+    "runtime.journal_turns.turns": [
+        lambda db: journal_turns.turns(db, "store", STORE, PAGE),
+        lambda db: journal_turns.turns(db, "store", STORE, PAGE, 7),
+    ],
+    "runtime.journal_turns.ways_back": [
+        lambda db: drained(journal_turns.ways_back(db, "store", STORE, newest=9, oldest=1))
     ],
     "runtime.operations.find": [lambda db: asked.find(db, "operation_7")],
     "runtime.operations.load": [lambda db: asked.load(db, ["org_1"])],
@@ -750,6 +769,7 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: incidents.listed(db, PAGE, None, public=True),
         lambda db: incidents.listed(db, PAGE, (AT, "inc_1"), public=False),
     ],
+    "status.webhooks.find": [lambda db: status_webhooks.find(db, "swh_1")],
     "status.incidents.updates": [lambda db: incidents.updates(db, ["inc_1"])],
     "status.measuring.components": [measuring.components],
     "status.measuring.dead_since": [lambda db: measuring.dead_since(db, AT)],
@@ -846,6 +866,7 @@ UNBOUNDED: Final = {
     },  # a command that goes through all that is sealed
     "runtime.outbox": {"Outbox.unread"},
     "runtime.slots": {"Slots.deployment", "Slots.read", "Slots.take", "claim"},
+    "status.webhooks": {"of_component"},  # programs that are told, page by page: 1,000 at most
     "status.incidents": {
         "count_subscribers",
         "subscribers",
@@ -896,6 +917,7 @@ WRITING: Final = {
     "people.mail": {"end", "keep", "postpone"},
     "people.members": {"remove", "set_role"},
     "reports.sums": {"build", "forget"},
+    "status.webhooks": {"note_failure", "note_success", "unsubscribe"},
     "runtime.dead_letters": {"discard", "replay"},
     "runtime.outbox": {
         *("Outbox.add", "Outbox.begin", "Outbox.bury", "Outbox.give_back"),

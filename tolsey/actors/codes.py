@@ -65,6 +65,10 @@ REQUESTS: Final = {
     "invalid_cursor": Code("The cursor is not one of this list: begin at its first page.", 400),
     "invalid_idempotency_key": Code("An Idempotency-Key has 1 to 255 visible characters.", 400),
     "invalid_payload": Code("The payload is none of this message: `detail` says where.", 422),
+    "message_not_in_journal": Code(
+        "The actor's journal has no such message: it keeps a week, and only what changed something.",
+        404,
+    ),
     "message_unknown": Code(
         "This version does not know the message: replay it as it is, when one does.", 409
     ),

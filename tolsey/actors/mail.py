@@ -74,6 +74,23 @@ class SendMail(Call[None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TellStatusWebhook(Call[None]):
+    """Tell a program how the service does, or ask it whether it wants to be told (`is_asked`)."""
+
+    lane: ClassVar[LaneName] = "mail"
+
+    deadline_seconds: ClassVar[float] = 20.0
+    # So often an address may fail in a row before it is forgotten, which ends these tries.
+    patience: ClassVar[Patience] = Patience((60.0, 300.0, 1_800.0, 7_200.0), tries=13)
+
+    webhook_id: str
+    url: str
+    sealed_secret: str
+    body: str
+    is_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarkAddresses(Call[None]):
     """Mark the addresses that a kept event of the mail provider says are not to be written to."""
 

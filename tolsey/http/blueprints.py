@@ -60,7 +60,17 @@ from tolsey.http.memory import pages as memory_pages
 from tolsey.http.memory import routes as memory
 from tolsey.http.oauth import pages as consent
 from tolsey.http.oauth import routes as oauth
-from tolsey.http.operators import admin, cron, dead_letters, finding, mail, security, shards
+from tolsey.http.operators import (
+    admin,
+    cron,
+    dead_letters,
+    finding,
+    mail,
+    security,
+    shards,
+    time_travel,
+)
+from tolsey.http.operators import live as admin_live
 from tolsey.http.operators.console import acts, record, work
 from tolsey.http.operators.measures import health, metrics
 from tolsey.http.operators.obligations import identities, retention
@@ -169,6 +179,8 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     affiliate.routes,
     cron.routes,
     admin.routes,
+    time_travel.routes,
+    admin_live.routes,
     provider_events.routes,
     dead_letters.routes,
     compliance.routes,

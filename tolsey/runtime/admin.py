@@ -1,34 +1,29 @@
 """What operators see of actors, and what they may do to them."""
 
 import asyncio
-import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from enum import Enum
 from heapq import nsmallest
-from itertools import islice
 from typing import Any, Literal
 
 from tolsey.runtime.errors import RuntimeFault
+from tolsey.runtime.masking import masked
 from tolsey.runtime.messages import ActorId
 from tolsey.runtime.outbox.dispatcher import Dispatcher
 from tolsey.runtime.outbox.lanes import Lanes
 from tolsey.runtime.slots import HeldSlots
-from tolsey.runtime.telemetry import Telemetry
+from tolsey.runtime.telemetry import NO_TURNS, ActorTally, Telemetry
 from tolsey.runtime.turns.commit import Committer
 from tolsey.runtime.turns.mailbox import Cell
 from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.records.runtime.turns import Unread
 
-MASK = "•••"
-SEALED_PREFIX = "v1."
-MOST_SHOWN = 100
-"""How many parts of a collection are shown; an organization may have ten thousand lots of credits."""
 LOOKED_AT = 5_000
 """How many actors are looked at before turns go on."""
 
-Sort = Literal["mailbox", "age", "id"]
+DRAIN_SECONDS = 4.0
+"""How long an actor has to end what waits for it."""
+
+Sort = Literal["mailbox", "age", "errors", "cpu", "id"]
 Rank = tuple[float, str, str]
 """Where an actor stands in a list: by a number, then by its kind and key."""
 
@@ -103,24 +98,29 @@ class Admin:
     ) -> list[tuple[Rank, dict[str, Any]]]:
         """Say how actors are that are awake: the first so many of an order, after a place in it."""
         best: list[tuple[Rank, Cell]] = []
+        tallies = self._telemetry.tallies()
         cells = list(self._scheduler.cells.values())
         for at in range(0, len(cells), LOOKED_AT):
             ranked = (
-                (self._rank(cell, sort), cell)
+                (self._rank(cell, sort, tallies), cell)
                 for cell in cells[at : at + LOOKED_AT]
                 if (kind is None or cell.id.kind == kind) and (slot is None or cell.slot == slot)
             )
             wanted = [one for one in ranked if after is None or one[0] > after]
             best = nsmallest(limit, [*best, *wanted], key=lambda one: one[0])
             await asyncio.sleep(0)
-        return [(rank, self._summary(cell)) for rank, cell in best]
+        return [(rank, self._summary(cell, tallies)) for rank, cell in best]
 
-    def _rank(self, cell: Cell, sort: Sort) -> Rank:
+    def _rank(self, cell: Cell, sort: Sort, tallies: Mapping[ActorId, ActorTally]) -> Rank:
         number = 0.0
         if sort == "mailbox":
             number = float(-cell.depth)
         elif sort == "age":
             number = -self._oldest_seconds(cell)
+        elif sort == "errors":
+            number = -float(tallies.get(cell.id, NO_TURNS).errors)
+        elif sort == "cpu":
+            number = -tallies.get(cell.id, NO_TURNS).seconds
         return (number, *cell.id)
 
     async def inspect(self, actor: ActorId) -> dict[str, Any]:
@@ -161,7 +161,20 @@ class Admin:
             raise Busy("messages or commits wait for it")
         return {**self._summary(cell), "status": "asleep"}
 
-    def _summary(self, cell: Cell) -> dict[str, Any]:
+    async def drain(self, actor: ActorId) -> dict[str, Any]:
+        """Let an actor end what waits for it, then put it to sleep. Raises Busy when that takes too long."""
+        cell = await self.wake(actor)
+        until = self._scheduler.loop.time() + DRAIN_SECONDS
+        while not self._scheduler.passivate(cell):
+            if self._scheduler.loop.time() > until:
+                raise Busy("messages or commits still wait for it")
+            await asyncio.sleep(0.01)
+        return {**self._summary(cell), "status": "asleep"}
+
+    def _summary(
+        self, cell: Cell, tallies: Mapping[ActorId, ActorTally] | None = None
+    ) -> dict[str, Any]:
+        tally = (self._telemetry.tallies() if tallies is None else tallies).get(cell.id, NO_TURNS)
         return {
             "kind": cell.id.kind,
             "id": cell.id.key,
@@ -173,6 +186,8 @@ class Admin:
             "uncommitted": cell.pending,
             "oldestMessageSeconds": self._oldest_seconds(cell),
             "turnInProgress": cell.busy,
+            "recentErrors": tally.errors,
+            "recentSeconds": round(tally.seconds, 6),
         }
 
     async def wake(self, actor: ActorId) -> Cell:
@@ -191,35 +206,3 @@ class Admin:
         if cell.id in self._scheduler.paused:
             return "paused"
         return "awake" if cell.hot else "cold"
-
-
-def masked(value: Any, *, secret: bool = False) -> Any:
-    """Show a value as JSON would hold it, with whatever is or may be a secret masked."""
-    if value is None or isinstance(value, bool | int | float):
-        return MASK if secret and value is not None else value
-    if secret or isinstance(value, bytes):
-        return MASK
-    if isinstance(value, str):
-        return MASK if value.startswith(SEALED_PREFIX) else str(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, Enum):
-        return value.value
-    return _masked_parts(value)
-
-
-def _masked_parts(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: masked(
-                getattr(value, field.name), secret=bool(field.metadata.get("secret"))
-            )
-            for field in dataclasses.fields(value)
-        }
-    if isinstance(value, Mapping):
-        shown = {str(key): masked(item) for key, item in islice(value.items(), MOST_SHOWN)}
-        return shown | ({"more": len(value) - MOST_SHOWN} if len(value) > MOST_SHOWN else {})
-    if isinstance(value, tuple | list | set | frozenset):
-        listed = [masked(item) for item in islice(value, MOST_SHOWN)]
-        return listed + ([{"more": len(value) - MOST_SHOWN}] if len(value) > MOST_SHOWN else [])
-    return json.loads(json.dumps(value, default=str))

@@ -83,6 +83,14 @@ class Message(Generic[Reply_co]):
     def __init_subclass__(cls) -> None:
         _register(cls)
 
+    @property
+    def about(self) -> str:
+        """Name the thing of which its sender tells in order, such as `order:7`; empty where it does not matter.
+
+        While one keeps failing, what the same sender says of the same thing waits behind it (rules/operators#quarantine).
+        """
+        return ""
+
     def given_up(self, why: str, at: datetime) -> "Message[Any] | None":
         """Say what its actor is told when it is moved to the dead letters; nothing by default."""
         del why, at

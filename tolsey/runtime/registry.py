@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -67,6 +67,7 @@ class Runtime:
         grace_seconds: float = 10.0,
         incarnation: str | None = None,
         form: WireForm = "1",
+        history: Collection[str] = (),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.telemetry = Telemetry()
@@ -77,7 +78,12 @@ class Runtime:
         self._parking = Parking()
         self.slots = HeldSlots(epochs or {}, self._parking)
         self._committer = Committer(
-            journal, self, self.slots, self.telemetry, settle_seconds=settle_seconds
+            journal,
+            self,
+            self.slots,
+            self.telemetry,
+            settle_seconds=settle_seconds,
+            history=frozenset(history),
         )
         self._dispatcher = Dispatcher(
             outbox,
@@ -232,7 +238,8 @@ class Runtime:
     ) -> bool:
         """Keep a message for good and answer at once; it takes effect later, once for each keeping.
 
-        What a sender sent takes effect in the order in which it was kept, where its records say so.
+        What a sender sent of one thing (`Message.about`) takes effect in the order in which it was kept, where its
+        records say so.
 
         False when a message of that id is waiting already; one that was taken before is kept again,
         and the claims of its turn make it a duplicate. Raises StorageError when it cannot be

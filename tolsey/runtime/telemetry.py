@@ -52,6 +52,16 @@ class Traced(NamedTuple):
     """The actor, or the lane of a call."""
 
 
+class ActorTally(NamedTuple):
+    """The last turns of one actor: how many failed, and how long all took."""
+
+    errors: int
+    seconds: float
+
+
+NO_TURNS = ActorTally(0, 0.0)
+
+
 @dataclass(slots=True)
 class TurnTally:
     """All turns of one message type."""
@@ -143,6 +153,15 @@ class Telemetry:
         """All turns so far, by kind of actor and message."""
         self.fold()
         return self._turns
+
+    def tallies(self) -> dict[ActorId, ActorTally]:
+        """Add up the turns that are remembered, by their actor."""
+        self.fold()
+        found: dict[ActorId, ActorTally] = {}
+        for _, actor, _, seconds, outcome, _ in self._spans:
+            errors, all_of_it = found.get(actor, NO_TURNS)
+            found[actor] = ActorTally(errors + (outcome == "failed"), all_of_it + seconds)
+        return found
 
     def last_of(self, actor: ActorId, limit: int = 50) -> Iterator[Span]:
         """Give the last turns of one actor, newest first."""

@@ -39,6 +39,7 @@ from tolsey.http.mail.office import PostOffice
 from tolsey.http.memory.embedding import MemoryEmbedder
 from tolsey.http.privacy.answering import CustomerAnswers
 from tolsey.http.status.telling import StatusLetters
+from tolsey.http.status.webhooks import StatusWebhooks
 from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.web.requests import RequestTally
 from tolsey.http.webhooks.directory import ShopDirectory
@@ -90,6 +91,7 @@ class Parts:
         self._reports = reports
         self.directory = ShopDirectory(database, vault, clock)
         self.mail = PostOffice(database, vault, outside.mail, settings, clock)
+        self.status_webhooks = StatusWebhooks(database, vault, settings, clock)
         self.embedder = self._embedder()
         self.payments = PaymentInbox(
             database,
@@ -121,6 +123,7 @@ class Parts:
             partial(slots.versions, self.database),
             handlers=self.handlers(),
             form=self._settings.wire_form,
+            history=self._settings.history_kinds,
             clock=self.clock,
             **options,
         )
@@ -227,7 +230,7 @@ class Parts:
             calibrate=partial(calibrate, self.database),
             clock=self.clock,
         ).work()
-        letters = StatusLetters(self.database, self._settings, self.mail)
+        letters = StatusLetters(self.database, self._settings, self.mail, self.status_webhooks)
         watch = StatusWatch(self.database, letters, self._fleet_signs, self.clock).work()
         rooting = EsignRoots(self.database, self.vault, self.clock).work()
         upkeep_of_all = {**upkeep, **keeping, **erasing, **payments, **rooting}
@@ -244,6 +247,7 @@ class Parts:
             **EventCalls(self._outside.payments).handlers(),
             **AnswerCalls(self.database).handlers(),
             **self.mail.handlers(),
+            **self.status_webhooks.handlers(),
             **AddressMarks(self.database, self.vault, self.clock).handlers(),
             **(self.embedder.handlers() if self.embedder else {}),
             **writer.handlers(),

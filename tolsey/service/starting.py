@@ -112,6 +112,7 @@ async def running(
             memory=MemorySearch(database, runtime.ask, clock, parts.embedder),
             agents=agents_of(stack, settings, shard, parts),
             mail=parts.mail,
+            status_webhooks=parts.status_webhooks,
             files=parts.files,
             payment_inbox=parts.payments,
             storefronts=outside.storefronts,

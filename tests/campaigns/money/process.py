@@ -81,9 +81,9 @@ class Letterbox(Outbox):
         self._live()
         await super().postpone(*given)
 
-    async def bury(self, *given: Any) -> None:
+    async def bury(self, *given: Any, **more: Any) -> None:
         self._live()
-        await super().bury(*given)
+        await super().bury(*given, **more)
 
     def _live(self) -> None:
         if self._journal.is_dead:

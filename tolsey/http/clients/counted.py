@@ -23,6 +23,7 @@ Peer: TypeAlias = Literal[
     "esign",
     "escrow",
     "assets",
+    "status",
 ]
 
 REQUESTS: Final = Histogram(

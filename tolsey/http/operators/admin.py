@@ -129,7 +129,8 @@ def _oversight() -> Oversight:
     return Oversight(service().shard, service().runtime)
 
 
-def _actor(kind: str, key: str) -> ActorId:
+def actor_named(kind: str, key: str) -> ActorId:
+    """Name an actor. Raises NotFound for a kind that nobody wrote."""
     if kind not in service().runtime.kinds:
         raise NotFound(f"There is no kind of actor named {kind}.")
     return ActorId(kind, key)
@@ -159,7 +160,7 @@ async def actors(query_args: ActorQuery) -> ActorsAnswer:
 @administrator
 async def actor(kind: str, id: str) -> InspectedActorAnswer:
     """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
-    to = _actor(kind, id)
+    to = actor_named(kind, id)
     reported = await _oversight().actor("inspect", to)
     being_made = set(reported.pop("atWorkOn", ()))
     rows = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
@@ -172,13 +173,13 @@ async def actor(kind: str, id: str) -> InspectedActorAnswer:
     return InspectedActorAnswer.of(reported, calls=calls, listings=sold)
 
 
-@routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate):act>")
+@routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate, drain):act>")
 @administrator
 async def act_on_actor(
-    kind: str, id: str, act: Literal["pause", "resume", "passivate"], data: Reason
+    kind: str, id: str, act: Literal["pause", "resume", "passivate", "drain"], data: Reason
 ) -> ActorAnswer:
-    """Pause, resume or put to sleep one actor."""
-    to = _actor(kind, id)
+    """Pause or resume one actor, put it to sleep at once, or once what waits for it has ended (`drain`)."""
+    to = actor_named(kind, id)
     await note(f"admin.actor.{act}", str(to), data.reason)
     try:
         return ActorAnswer.of(await _oversight().actor(act, to))

@@ -15,6 +15,8 @@ from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.operators.diagnosis import (
     DeadLetterAnswer,
     DeadLetterGroupAnswer,
+    HeldMessageAnswer,
+    QuarantineAnswer,
     SettledGroupAnswer,
     SettledLetterAnswer,
 )
@@ -24,14 +26,17 @@ from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
 from tolsey.runtime import codec
+from tolsey.runtime.messages import Message
 from tolsey.storage.reports.pool import OPERATORS
 from tolsey.storage.runtime import dead_letters
-from tolsey.storage.runtime.dead_letters import MOST_AT_ONCE, WhichLetters
+from tolsey.storage.runtime.dead_letters import MOST_AT_ONCE, Edited, WhichLetters
 
 Act = Literal["replay", "discard"]
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 FASTEST = 1_000
+HELD_SHOWN = 50
 
+SETTLED = "There is no such dead letter, or it is settled."
 STATUS = {"replay": "replayed", "discard": "discarded"}
 
 routes = Blueprint("dead_letters", __name__, url_prefix="/api/admin/dead-letters")
@@ -88,17 +93,33 @@ async def list_groups(query_args: PageQuery) -> ListAnswer[DeadLetterGroupAnswer
     )
 
 
+@routes.get("/<id>")
+@administrator
+async def quarantine(id: str) -> QuarantineAnswer:
+    """Show a message that failed for good and is not settled, and what waits behind it."""
+    database = service().reports.of(OPERATORS)
+    rows = await dead_letters.listed(database, 1, None, id=id)
+    if not rows:
+        raise NotFound(SETTLED)
+    held = await dead_letters.waiting_behind(database, id, HELD_SHOWN)
+    return QuarantineAnswer(
+        letter=DeadLetterAnswer.of(rows[0]), held=[HeldMessageAnswer.of(one) for one in held]
+    )
+
+
 @routes.post("/<id>/<any(replay, discard):act>")
 @administrator
 async def settle_letter(id: str, act: Act, data: LetterAct) -> SettledLetterAnswer:
     """Send a dead letter again under its own key, as it is or with another payload, or give it up."""
-    payload = None if data.payload is None else await _edited(id, act, data.payload)
-    affected = await _settle(
-        WhichLetters(id=id), act, data.reason, dry_run=data.dry_run, payload=payload
-    )
+    edited = None if data.payload is None else await _edited(id, act, data.payload)
+    which = WhichLetters(id=id)
+    behind = await dead_letters.behind(service().database, which)
+    affected = await _settle(which, act, data.reason, dry_run=data.dry_run, edited=edited)
     if not affected:
-        raise NotFound("There is no such dead letter, or it is settled.")
-    return SettledLetterAnswer(id=id, status=STATUS[act], dry_run=data.dry_run)
+        raise NotFound(SETTLED)
+    return SettledLetterAnswer(
+        id=id, status=STATUS[act], affected=affected, behind=behind, dry_run=data.dry_run
+    )
 
 
 @routes.post("/groups/<fingerprint>/<any(replay, discard):act>")
@@ -111,6 +132,7 @@ async def settle_group(fingerprint: str, act: Act, data: GroupAct) -> SettledGro
     known = await dead_letters.count(service().reports.of(OPERATORS), which)
     if not known:
         raise NotFound("There is no such group of dead letters, or all of it is settled.")
+    behind = await dead_letters.behind(service().reports.of(OPERATORS), which)
     affected = await _settle(
         which, act, data.reason, dry_run=data.dry_run, per_second=data.per_second
     )
@@ -118,21 +140,22 @@ async def settle_group(fingerprint: str, act: Act, data: GroupAct) -> SettledGro
         fingerprint=fingerprint,
         status=STATUS[act],
         affected=affected,
+        behind=behind,
         remaining=max(known - affected, 0),
         dry_run=data.dry_run,
     )
 
 
-async def _edited(id: str, act: Act, payload: dict[str, Any]) -> str:
-    """Give what a letter shall say as JSON, when its class can be read from it."""
+async def _edited(id: str, act: Act, payload: dict[str, Any]) -> Edited:
+    """Give what a letter shall say instead, when its class can be read from it."""
     if act == "discard":
         raise Unprocessable("payload is for a replay: leave it out.")
     row = await dead_letters.find(service().database, id)
     if row is None:
-        raise NotFound("There is no such dead letter, or it is settled.")
+        raise NotFound(SETTLED)
     written = orjson.dumps(payload).decode()
     try:
-        codec.decode(row["name"], row["kind"], written)
+        value = codec.decode(row["name"], row["kind"], written)
     except LookupError as error:
         raise Conflict(
             "This version does not know the message: replay it as it is, later.",
@@ -143,7 +166,7 @@ async def _edited(id: str, act: Act, payload: dict[str, Any]) -> str:
         raise Unprocessable(
             f"The payload is no {row['name']}: look at {', '.join(wrong)}.", code="invalid_payload"
         ) from error
-    return written
+    return Edited(payload=written, about=value.about if isinstance(value, Message) else "")
 
 
 async def _settle(
@@ -153,7 +176,7 @@ async def _settle(
     *,
     dry_run: bool,
     per_second: float | None = None,
-    payload: str | None = None,
+    edited: Edited | None = None,
 ) -> int:
     """Settle letters, or count those that would be."""
     database = service().database
@@ -161,9 +184,11 @@ async def _settle(
         return min(await dead_letters.count(database, which), MOST_AT_ONCE)
     subject = which.id or which.fingerprint or ""
     event = "admin.dead_letter" if which.id else "admin.dead_letter_group"
-    await note(f"{event}.{act}", subject, reason, edited=payload is not None, per_second=per_second)
+    await note(f"{event}.{act}", subject, reason, edited=edited is not None, per_second=per_second)
     if act == "discard":
-        return await dead_letters.discard(database, which)
-    affected = await dead_letters.replay(database, which, per_second=per_second, payload=payload)
+        affected = await dead_letters.discard(database, which)
+        service().runtime.slots.wake_outbox()
+        return affected
+    affected = await dead_letters.replay(database, which, per_second=per_second, edited=edited)
     service().runtime.slots.wake_outbox()
     return affected

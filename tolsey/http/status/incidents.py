@@ -1,6 +1,6 @@
 """What operators say of incidents: they open, publish, follow and end them (rules/service#status)."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 from quart import Blueprint
@@ -11,6 +11,7 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ApiAnswer, Created, ListAnswer, Timestamp, list_of
 from tolsey.http.operators.admin import note
 from tolsey.http.status.standing import ToldIncident, told
+from tolsey.http.status.subscribing import ComponentName
 from tolsey.http.status.telling import StatusLetters
 from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import Name, Reason
@@ -29,7 +30,7 @@ tag_blueprint(routes, ["Operators"])
 class NewIncident(Reason):
     """An incident that everybody is told of at once."""
 
-    component: Literal["api", "mcp", "webhooks", "revenue", "launches", "billing", "intelligence"]
+    component: ComponentName
     title: Name
     impact: Impact
     body: Annotated[Said, Field(description=SAID)]
@@ -125,7 +126,9 @@ async def _said(incident: Incident, state: IncidentState, body: str) -> Incident
     async with running.database.transaction() as tx:
         await incidents.publish(tx, incident.id, at)
         await incidents.say(tx, update)
-    letters = StatusLetters(running.database, running.settings, running.mail)
+    letters = StatusLetters(
+        running.database, running.settings, running.mail, running.status_webhooks
+    )
     await letters.tell_subscribers(incident, update)
     found = await incidents.find(running.database, incident.id)
     assert found is not None  # noqa: S101 - it was written a moment ago, and none is ever deleted

@@ -13,7 +13,7 @@ from tolsey.http.layout.forms import Filled, Misfilled, read, sent
 from tolsey.http.layout.templates import Page
 from tolsey.http.status.documents import documents, feed
 from tolsey.http.status.standing import SHOWN, ServiceStanding, ToldIncident, standing, told
-from tolsey.http.status.subscribing import StatusSubscription, confirm, confirmed_address, invite
+from tolsey.http.status.subscribing import StatusForm, confirm, confirmed_address, invite
 from tolsey.http.web import policies
 from tolsey.http.web.access import public
 from tolsey.http.web.context import now, service
@@ -81,7 +81,7 @@ async def subscribe_by_form() -> Response:
     """Have an address asked whether it wants to be told."""
     values = await sent()
     try:
-        wanted = read(StatusSubscription, values)
+        wanted = read(StatusForm, values)
         await admit(policies.STATUS_SUBSCRIPTIONS)
         await invite(wanted.email)
     except (Misfilled, Refusal) as wrong:
@@ -94,15 +94,16 @@ async def subscribe_by_form() -> Response:
 @public
 async def ask_to_confirm(token: str) -> Response:
     """Ask whether an address is to be told; to look at the link decides nothing."""
-    return shown(StatusConfirmPage(email=confirmed_address(token), token=token, is_done=False))
+    email, _ = confirmed_address(token)
+    return shown(StatusConfirmPage(email=email, token=token, is_done=False))
 
 
 @routes.post("/status/confirm/<token>")
 @public
 async def confirm_by_form(token: str) -> Response:
     """Tell an address from now on."""
-    email = confirmed_address(token)
-    await confirm(email)
+    email, components = confirmed_address(token)
+    await confirm(email, components)
     return shown(StatusConfirmPage(email=email, token=token, is_done=True))
 
 

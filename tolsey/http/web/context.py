@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tolsey.http.mail.office import PostOffice
     from tolsey.http.memory.finding import MemorySearch
     from tolsey.http.oauth.agents import Agents
+    from tolsey.http.status.webhooks import StatusWebhooks
     from tolsey.runtime.registry import Runtime
     from tolsey.runtime.shards.shard import Shard
     from tolsey.settings import Settings
@@ -57,6 +58,7 @@ class Service:
     memory: "MemorySearch"
     agents: "Agents"
     mail: "PostOffice"
+    status_webhooks: "StatusWebhooks"
     files: "FileKeeper"
     payment_inbox: "PaymentInbox"
     storefronts: "StorefrontScanner"

@@ -6,7 +6,8 @@ least once, in its lane, and its row goes when its result has. What keeps failin
 letters. What this version cannot read stays where it is for one that can.
 
 Rows of one actor keep no order among them once one has to wait: who tells two things whose order
-matters tells them in one message.
+matters tells them in one message, or says by `Message.about` that they are of one thing. While a
+message of a thing keeps failing, and when it has failed for good, those behind it wait (`held_by`).
 """
 
 import asyncio
@@ -271,7 +272,8 @@ class Dispatcher:
             elif isinstance(error, Duplicate):
                 self._spawn(self._finish(row, ()))
             elif isinstance(error, Refused):
-                self._spawn(self._bury(row, f"refused: {error}"))
+                # A no is an answer: nothing has to wait behind it.
+                self._spawn(self._bury(row, f"refused: {error}", holds=False))
             else:
                 self._spawn(self._retry(row, error))
 
@@ -385,7 +387,7 @@ class Dispatcher:
             log.warning("outbox.not_postponed", key=row.key, error=str(lost))
         self._land(row)
 
-    async def _bury(self, row: OutboxRow, error: str) -> None:
+    async def _bury(self, row: OutboxRow, error: str, *, holds: bool = True) -> None:
         log.error("outbox.dead", key=row.key, name=row.name, error=error)
         self._telemetry.counters["dead_letters"] += 1
         buried = replace(row, attempts=max(row.attempts, 1))
@@ -396,7 +398,7 @@ class Dispatcher:
             () if follow_up is None else (row_of(Tell(owner, follow_up), owner, key, form=form),)
         )
         try:
-            await self._store.bury(buried, new_id("dead"), error[:4000], follow)
+            await self._store.bury(buried, new_id("dead"), error[:4000], follow, holds=holds)
         except StorageError as lost:
             log.warning("outbox.not_buried", key=row.key, error=str(lost))
             follow = ()

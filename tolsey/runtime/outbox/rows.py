@@ -40,6 +40,7 @@ def row_of(
     """Write one effect as an outbox row; `consumed` is the row that goes in the same commit."""
     to, value = (owner, effect.call) if isinstance(effect, Perform) else (effect.to, effect.message)
     key = effect.key or fallback
+    about = "" if isinstance(value, Call) else value.about
     return OutboxRow(
         key=f"{key}+" if key == consumed else key,
         slot=slot_of(to.key),
@@ -50,6 +51,8 @@ def row_of(
         due_at=effect.due_at,
         request_id=request_id,
         lane=value.lane if isinstance(value, Call) else None,
+        sender=str(owner) if about else None,
+        about=about,
     )
 
 
@@ -82,6 +85,12 @@ class OutboxStore(Protocol):
         """Try a row again later, with what it counts by now."""
 
     async def bury(
-        self, row: OutboxRow, id: str, error: str, follow: Sequence[OutboxRow] = ()
+        self,
+        row: OutboxRow,
+        id: str,
+        error: str,
+        follow: Sequence[OutboxRow] = (),
+        *,
+        holds: bool = True,
     ) -> None:
-        """Move a row to the dead letters, and put what follows in its place."""
+        """Move a row to the dead letters, and put what follows in its place; say whether others wait behind it."""

@@ -18,7 +18,7 @@ from tolsey.runtime.shards.routing import UNOWNED
 from tolsey.runtime.shards.shard import Shard
 from tolsey.runtime.turns.mailbox import slot_of
 
-Act = Literal["inspect", "pause", "resume", "passivate"]
+Act = Literal["inspect", "pause", "resume", "passivate", "drain"]
 
 GATHER_SECONDS = 2.0
 """How long a process that does not answer is waited for."""
@@ -148,6 +148,7 @@ class Oversight:
             "pause": self._runtime.admin.pause,
             "resume": self._runtime.admin.resume,
             "passivate": self._runtime.admin.passivate,
+            "drain": self._runtime.admin.drain,
         }
         return await acts[act](ActorId(kind, key))
 

@@ -21,6 +21,7 @@ from tolsey.runtime.decision import Decision, Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, ShardUnavailable, TurnFailed
 from tolsey.runtime.telemetry import Telemetry, Traced
 from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.way_back import way_back
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome, OutboxRow, TurnPart
 from tolsey.storage.tables import TABLES
@@ -47,6 +48,7 @@ class PendingTurn:
 
     __slots__ = (
         "after",
+        "before",
         "cell",
         "claims",
         "decision",
@@ -72,6 +74,7 @@ class PendingTurn:
         self.outbox = outbox
         self.error = error
         self.open = True
+        self.before = cell.state
         self.voids = decision is not None and decision.state is not cell.state
         self.after = cell.state if decision is None else decision.state
         self.writes = decision is not None and bool(
@@ -120,12 +123,15 @@ class Committer:
         telemetry: Telemetry,
         *,
         settle_seconds: float = 15.0,
+        history: frozenset[str] = frozenset(),
     ) -> None:
         self._journal = journal
         self._gate = gate
         self._slots = slots
         self._telemetry = telemetry
         self._settle_seconds = settle_seconds
+        self._history = history
+        """Kinds whose turns keep the way back to the state before them."""
         self._queue: deque[PendingTurn] = deque()
         self._taken: list[PendingTurn] = []
         self._began_at: float | None = None
@@ -274,7 +280,9 @@ class Committer:
             if turn.outbox:
                 records = (*records, *turn.outbox)
             envelope = turn.envelope
+            about = envelope.message.about
             batch.finishes_calls |= envelope.finishes_call
+            batch.is_ordered |= bool(about) and envelope.consumes is not None
             batch.turns.append(
                 TurnPart(
                     at,
@@ -284,6 +292,8 @@ class Committer:
                     envelope.consumes,
                     records,
                     _reply(turn) if envelope.keeps_reply else None,
+                    about,
+                    _way_back(turn) if cell.id.kind in self._history else None,
                 )
             )
         for at, turn in last.items():
@@ -438,6 +448,14 @@ def _reply(turn: PendingTurn) -> str | None:
     if turn.decision is None or isinstance(turn.decision.reply, Parked):
         return None
     return encode_reply(type(turn.envelope.message), turn.decision.reply)
+
+
+def _way_back(turn: PendingTurn) -> bytes | None:
+    try:
+        return way_back(turn.before, turn.after)
+    except Exception:  # what is kept for operators never fails a turn
+        log.exception("history.not_kept", actor=str(turn.cell.id))
+        return None
 
 
 def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[Any, ...]:

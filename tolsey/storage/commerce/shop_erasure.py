@@ -56,6 +56,9 @@ COPIES: Final = {
     # A message that was given up holds what it was to tell.
     "dead_letters": "FROM dead_letters WHERE kind = 'store' AND actor_key = $1"
     " AND strpos(payload::text, coalesce(nullif($3, ''), $2)) > 0 AND $4::text IS NOT NULL",
+    # What waits behind one may wait for long; what only waits for its turn does not.
+    "outbox": "FROM outbox WHERE kind = 'store' AND actor_key = $1 AND held_by IS NOT NULL"
+    " AND strpos(payload::text, coalesce(nullif($3, ''), $2)) > 0 AND $4::text IS NOT NULL",
     "actor_journal": "FROM actor_journal WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL"
     f" AND {_ANY_WORDS}",
     "agent_operations": """
@@ -135,8 +138,14 @@ async def clear_copies(
     database: Database, store_id: str, shop_domain: str, customer: str, shop_key: str
 ) -> None:
     """Clear what holds words of a shop's customers, or of one, beside the shop's own tables; a store has few of it."""
-    for table in ("dead_letters", "agent_operations", *LAUNCH):
+    for table in ("dead_letters", "outbox", "agent_operations", *LAUNCH):
         await database.execute(f"DELETE {COPIES[table]}", store_id, shop_domain, customer, shop_key)
+    # What waited behind a letter that is gone now goes on.
+    await database.execute(
+        "UPDATE outbox o SET held_by = NULL, due_at = now() WHERE kind = 'store' AND actor_key = $1"
+        " AND held_by IS NOT NULL AND NOT EXISTS (SELECT FROM dead_letters d WHERE d.id = o.held_by)",
+        store_id,
+    )
     await database.execute(
         "UPDATE actor_journal SET reply = NULL WHERE kind = 'store' AND key = $1 AND reply IS NOT NULL",
         store_id,

@@ -1,11 +1,11 @@
 """What is kept of how the service does (rules/service#status)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
 from tolsey.storage.owners import ADDRESS_OF_USER, Belongs, RowOwner
-from tolsey.storage.tables import Age, Integer, Personal, bare, stored
+from tolsey.storage.tables import Age, Integer, Personal, Sealed, bare, stored
 
 OURS: Final = "How the service itself does."
 
@@ -84,11 +84,24 @@ class PaymentTally:
 
 STATUS_SUBSCRIBERS: Final = bare(
     "status_subscribers",
-    {"email": Annotated[str, Personal.EMAIL], "confirmed_at": datetime},
+    {"email": Annotated[str, Personal.EMAIL], "confirmed_at": datetime, "components": str},
     key=("email",),
     belongs=Belongs(to=RowOwner.USER, by=f"email = {ADDRESS_OF_USER}"),
     export="statusSubscriptions",
 )
+
+
+@stored("status_webhooks", key=("id",), besides={"failures": Annotated[int, Integer]}, nobodys=OURS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusWebhook:
+    """The address of a program that is told how parts of the service do; of all, where `components` is empty."""
+
+    id: str
+    url: str
+    sealed_secret: Annotated[str, Sealed] = field(repr=False)
+    components: str
+    confirmed_at: datetime
+
 
 RAISED_ALERTS: Final = bare(
     "raised_alerts",

@@ -7,7 +7,8 @@ lost race or a repeated delivery never costs its neighbours anything:
 - fence: every slot's epoch is checked `FOR SHARE`, so a new owner waits for us or we see its epoch;
 - version: every actor's row is locked and must stand where the batch thinks it does;
 - claims: a turn whose unique row exists already, or whose outbox row is gone, is a duplicate;
-- order: a turn whose sender sent something before that still waits in the outbox comes too early.
+- order: a turn whose sender said something before of the same thing comes too early while that still waits in
+  the outbox, or lies in quarantine among the dead letters.
 """
 
 import asyncio
@@ -53,7 +54,9 @@ WHAT = {
     "message": "text",
     "voids": "bool",
     "consumes": "text",
+    "about": "text",
     "reply": "text",
+    "way_back": "bytea",
 }
 TURN = {**ACTOR, "i": "bigint", **WHAT}
 ONE = {**ACTOR, **WHAT}
@@ -72,6 +75,8 @@ class Form(NamedTuple):
     """One turn, and one row of each table."""
     consumes: bool
     finishes_calls: bool
+    is_ordered: bool = False
+    """A row is consumed that says what it is about."""
 
 
 def _scalars(at: int, columns: Mapping[str, str]) -> str:
@@ -137,8 +142,8 @@ moved AS (
   SELECT kind, key, slot, base + max(n) FROM live GROUP BY kind, key, slot, base
   ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
 journal AS (
-  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply)
-  SELECT kind, key, base + n, message_id, message, epoch, reply FROM live),
+  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply, way_back)
+  SELECT kind, key, base + n, message_id, message, epoch, reply, way_back FROM live),
 consumed AS (
   DELETE FROM outbox
   WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL)){finished}){writes}
@@ -180,8 +185,8 @@ moved AS (
   INSERT INTO actors (kind, key, slot, version) SELECT kind, key, slot, base + 1 FROM live
   ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
 journal AS (
-  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply)
-  SELECT kind, key, base + 1, message_id, message, epoch, reply FROM live){consumed}{writes}
+  INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply, way_back)
+  SELECT kind, key, base + 1, message_id, message, epoch, reply, way_back FROM live){consumed}{writes}
 SELECT CASE WHEN fenced THEN ARRAY[0] END, CASE WHEN stale THEN ARRAY[0] END,
        CASE WHEN voids AND (repeated OR early) THEN ARRAY[0] END,
        CASE WHEN repeated OR early THEN ARRAY[0] END,
@@ -195,17 +200,31 @@ consumed AS (DELETE FROM outbox WHERE key = (SELECT consumes FROM live){finished
 ASKED = "{row}.j_ NOT IN (SELECT j FROM t WHERE consumes IS NOT NULL)"
 """Of a record: whether its turn was asked for, and does not come from the outbox."""
 
+SAME_THING = "(SELECT q.about FROM t q WHERE q.j = {row}.j_)"
+"""What the turn of a record is about; empty where nobody said."""
+
+IN_QUARANTINE = (
+    "(SELECT true FROM dead_letters d WHERE d.status = 'dead' AND d.sender = {sender} AND d.about = "
+    + SAME_THING
+    + " AND d.about <> ''"
+)
+"""A message that keeps failing waits aside until an operator says what becomes of it."""
+
 WAITS = (
     """
   UNION SELECT {row}.j_ FROM {row} WHERE """
     + ASKED
     + """
-  AND (SELECT true FROM outbox o WHERE o.key = {key} LIMIT 1)"""
+  AND ((SELECT true FROM outbox o WHERE o.key = {key} LIMIT 1) OR """
+    + IN_QUARANTINE
+    + """ AND d.key = {key} LIMIT 1))"""
 )
 EARLY = (
     """
   UNION SELECT {row}.j_ FROM {row} WHERE (
-    SELECT true FROM outbox o WHERE o.sender = {sender} AND o.key <> {key}
+    SELECT true FROM outbox o WHERE o.sender = {sender} AND o.about IN ('', """
+    + SAME_THING
+    + """) AND o.key <> {key}
     AND ("""
     + ASKED
     + """ OR (o.created_at, o.key) < (
@@ -215,12 +234,34 @@ EARLY = (
 )
 """What goes in the same batch, before, is not waited for."""
 
+HELD = (
+    """
+  UNION SELECT {row}.j_ FROM {row} WHERE """
+    + ASKED
+    + " AND "
+    + IN_QUARANTINE
+    + """ AND d.key <> {key} LIMIT 1)"""
+)
+HELD_ROWS = """
+  UNION SELECT t.j FROM t WHERE t.consumes IS NOT NULL AND t.about <> '' AND (
+    SELECT true FROM outbox w WHERE w.key = t.consumes AND ((
+      SELECT true FROM outbox o WHERE o.sender = w.sender AND o.about = w.about AND o.attempts > 0
+      AND o.kind = w.kind AND o.actor_key = w.actor_key AND (o.created_at, o.key) < (w.created_at, w.key)
+      AND o.key <> ALL (ARRAY(
+        SELECT e.consumes FROM t e WHERE e.consumes IS NOT NULL AND e.j < t.j)) LIMIT 1)
+    OR (
+      SELECT true FROM dead_letters d WHERE d.status = 'dead' AND d.sender = w.sender AND d.about = w.about
+      AND d.kind = w.kind AND d.actor_key = w.actor_key AND (d.created_at, d.key) < (w.created_at, w.key)
+      LIMIT 1)) LIMIT 1)"""
+"""What another actor told waits behind what it told before of the same thing and what keeps failing, and nothing else."""
+
 
 def statement(form: Form) -> str:
     """Put together the commit statement of batches of a form."""
     tables = [TABLES[record] for record in form.records]
     finished = FINISHED if form.finishes_calls else ""
     claimed, early = _claims(tables)
+    early += HELD_ROWS if form.is_ordered else ""
     rows, writes = [], ""
     at = (len(ONE) if form.is_one else FIXED) + 1
     for n, part in enumerate(tables):
@@ -264,8 +305,8 @@ def _claims(tables: Sequence[Table[Any]]) -> tuple[str, str]:
             )
         if part.kept:
             sender, key = (text.format(row=f"r{n}") for text in part.kept)
-            claimed += WAITS.format(row=f"r{n}", key=key)
-            early += EARLY.format(row=f"r{n}", sender=sender, key=key)
+            claimed += WAITS.format(row=f"r{n}", sender=sender, key=key)
+            early += (EARLY + HELD).format(row=f"r{n}", sender=sender, key=key)
     return claimed, early
 
 
@@ -327,7 +368,7 @@ class Journal:
             and (batch.turns[0].voids or not batch.actors[0].records)
         )
         consumes = is_one and batch.turns[0].consumes is not None
-        form = Form(shapes, is_one, consumes, batch.finishes_calls)
+        form = Form(shapes, is_one, consumes, batch.finishes_calls, batch.is_ordered)
         arguments = _of_one(batch, rows, shapes) if is_one else _arguments(batch, rows, shapes)
         try:
             prepared = self._prepared.get(form)
@@ -480,4 +521,12 @@ def _where(actor: ActorPart) -> tuple[Any, ...]:
 
 
 def _what(turn: Any) -> tuple[Any, ...]:
-    return turn.message_id, turn.message, turn.voids, turn.consumes, turn.reply
+    return (
+        turn.message_id,
+        turn.message,
+        turn.voids,
+        turn.consumes,
+        turn.about,
+        turn.reply,
+        turn.way_back,
+    )

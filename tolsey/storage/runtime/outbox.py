@@ -11,7 +11,7 @@ from tolsey.storage.records.runtime.turns import CallState, Known, OutboxRow, Un
 
 COLUMNS = (
     "key, slot, kind, actor_key, name, payload::text AS payload, due_at, attempts, interruptions,"
-    " request_id, lane, state"
+    " request_id, lane, state, sender, about"
 )
 FINISHED_COLUMNS = "key, kind, actor_key, name, lane, attempts, last_error, request_id, created_at"
 """What is shown of a call for a day when it is done: not what it said, which may be personal."""
@@ -19,13 +19,16 @@ FINISHED_COLUMNS = "key, kind, actor_key, name, lane, attempts, last_error, requ
 
 ADD = """
 INSERT INTO outbox
-    (key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state)
+    (key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state, about)
 SELECT key, slot, kind, actor_key, name, payload, coalesce(due_at, now()), request_id, sender, lane,
-    state
+    state, about
 FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[],
             $6::jsonb[], $7::timestamptz[], $8::text[], $9::text[], $10::text[],
-            $11::text[])
-    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state)
+            $11::text[], $12::text[])
+    AS row(key, slot, kind, actor_key, name, payload, due_at, request_id, sender, lane, state, about)
+WHERE row.sender IS NULL OR row.about = '' OR (
+    SELECT true FROM dead_letters d WHERE d.status = 'dead' AND d.sender = row.sender
+        AND d.about = row.about AND d.key = row.key LIMIT 1) IS NULL
 ON CONFLICT (key) DO NOTHING
 """
 
@@ -52,7 +55,25 @@ def _columns(rows: Sequence[OutboxRow]) -> tuple[list[Any], ...]:
         [row.sender for row in rows],
         [row.lane for row in rows],
         [row.state for row in rows],
+        [row.about for row in rows],
     )
+
+
+POSTPONE = (
+    "UPDATE outbox SET due_at = now() + $2, attempts = $3, interruptions = $4, last_error = $5,"
+    " state = $6 WHERE key = $1"
+)
+POSTPONE_BEHIND = """
+UPDATE outbox o SET attempts = $3, interruptions = $4, last_error = $5, state = $6,
+    held_by = ahead.id, due_at = CASE WHEN ahead.id IS NULL THEN now() + $2 ELSE 'infinity' END
+FROM (SELECT (
+    SELECT d.id FROM outbox w, dead_letters d WHERE w.key = $1 AND d.status = 'dead'
+        AND d.sender = w.sender AND d.about = w.about AND d.kind = w.kind AND d.actor_key = w.actor_key
+        AND (d.created_at, d.key) < (w.created_at, w.key)
+    ORDER BY d.created_at, d.key LIMIT 1 FOR SHARE OF d) AS id) AS ahead
+WHERE o.key = $1
+"""
+"""The letter's row is held meanwhile, so that whoever settles it lets this one go on, too."""
 
 
 _KNOWN = "NOT key = ANY($2::text[]) AND name = ANY($3::text[]) AND kind = ANY($4::text[])"
@@ -170,7 +191,7 @@ class Outbox:
         ]
 
     async def add(self, rows: Sequence[OutboxRow]) -> int:
-        """Keep rows; answer how many were new: a key that waits already is left alone."""
+        """Keep rows; answer how many were new: a key that waits already, or lies in quarantine, is left alone."""
         return await self._database.execute(ADD, *_columns(rows))
 
     async def replace(self, key: str, rows: Sequence[OutboxRow]) -> None:
@@ -183,10 +204,10 @@ class Outbox:
                 await put(tx, rows)
 
     async def postpone(self, row: OutboxRow, seconds: float, error: str) -> None:
-        """Try a row again later, with what it counts by now."""
+        """Try a row again later, with what it counts by now; one behind a dead letter when that is settled."""
+        is_ordered = row.sender is not None and row.about != ""
         await self._database.execute(
-            "UPDATE outbox SET due_at = now() + $2, attempts = $3, interruptions = $4,"
-            " last_error = $5, state = $6 WHERE key = $1",
+            POSTPONE_BEHIND if is_ordered else POSTPONE,
             row.key,
             timedelta(seconds=seconds),
             row.attempts,
@@ -196,23 +217,33 @@ class Outbox:
         )
 
     async def bury(
-        self, row: OutboxRow, id: str, error: str, follow: Sequence[OutboxRow] = ()
+        self,
+        row: OutboxRow,
+        id: str,
+        error: str,
+        follow: Sequence[OutboxRow] = (),
+        *,
+        holds: bool = True,
     ) -> None:
-        """Move a row that failed for good to the dead letters, and put what follows in its place."""
+        """Move a row that failed for good to the dead letters, and put what follows in its place.
+
+        Where it `holds`, what its sender says of the same thing waits behind it.
+        """
         async with self._database.transaction() as tx:
             gone = await tx.fetchval(
                 """
                 WITH gone AS (DELETE FROM outbox WHERE key = $1 RETURNING *)
                 INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts,
-                                          error, request_id, created_at, lane)
+                                          error, request_id, created_at, lane, sender, about)
                 SELECT $2, key, slot, kind, actor_key, name, payload, $3, $4, request_id,
-                       created_at, lane
+                       created_at, lane, CASE WHEN $5 THEN sender END, about
                 FROM gone RETURNING id
                 """,
                 row.key,
                 id,
                 row.attempts,
                 error,
+                holds,
             )
             if gone is not None and follow:
                 await put(tx, follow)

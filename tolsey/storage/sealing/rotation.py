@@ -118,6 +118,13 @@ COLUMNS: Final = (
         tenant="id",
     ),
     SealedColumn(
+        table="status_webhooks",
+        column="sealed_secret",
+        key=("id",),
+        row=itemgetter("id"),
+        tenant="id",
+    ),
+    SealedColumn(
         table="provider_events",
         column="sealed_body",
         key=("provider", "event_id"),

@@ -74,15 +74,16 @@ async def publish(tx: Transaction, incident_id: str, at: datetime) -> bool:
     return str(status) == "UPDATE 1"
 
 
-async def subscribe(tx: Transaction, email: str, at: datetime) -> None:
-    """Note that an address wants to be told."""
+async def subscribe(tx: Transaction, email: str, at: datetime, components: str = "") -> None:
+    """Note that an address wants to be told of these parts, in place of what it wanted before; empty: of all."""
     await tx.execute(
         """
-        INSERT INTO status_subscribers (email, confirmed_at) VALUES ($1, $2)
-        ON CONFLICT (email) DO NOTHING
+        INSERT INTO status_subscribers (email, confirmed_at, components) VALUES ($1, $2, $3)
+        ON CONFLICT (email) DO UPDATE SET components = excluded.components
         """,
         email,
         at,
+        components,
     )
 
 
@@ -97,14 +98,17 @@ async def count_subscribers(database: Reader) -> int:
     return int(row["n"]) if row else 0
 
 
-async def subscribers(database: Reader) -> AsyncIterator[Sequence[str]]:
-    """Read the addresses that are told, some at a time."""
+async def subscribers(database: Reader, component: str) -> AsyncIterator[Sequence[str]]:
+    """Read the addresses that are told of a part, some at a time."""
     after = ""
     while True:
         rows = await database.fetch(
-            "SELECT email FROM status_subscribers WHERE email > $1 ORDER BY email LIMIT $2",
+            "SELECT email FROM status_subscribers WHERE email > $1"
+            " AND (components = '' OR $3 = ANY (string_to_array(components, ',')))"
+            " ORDER BY email LIMIT $2",
             after,
             SUBSCRIBERS_AT_ONCE,
+            component,
         )
         if not rows:
             return

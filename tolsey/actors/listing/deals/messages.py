@@ -14,6 +14,18 @@ from tolsey.storage.records.selling.deals import (
 )
 
 
+class AboutDeal:
+    """What falls due in a deal takes effect in order, where one of it keeps failing (rules/operators#quarantine)."""
+
+    __slots__ = ()
+    deal_id: str
+
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"deal:{self.deal_id}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DealFields:
     """What whoever makes a move says with it; each move wants some of these and looks at no others."""
@@ -145,7 +157,7 @@ class ReadDeals(Message[Sequence[DealView]]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DealDue(Message[None]):
+class DealDue(AboutDeal, Message[None]):
     """The time of a deal's stage is over, unless it was moved meanwhile or stood still."""
 
     deal_id: str
@@ -154,7 +166,7 @@ class DealDue(Message[None]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfferDue(Message[None]):
+class OfferDue(AboutDeal, Message[None]):
     """An offer is valid no longer."""
 
     deal_id: str
@@ -245,7 +257,7 @@ class EndSignature(Message[SignatureView]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignatureDue(Message[None]):
+class SignatureDue(AboutDeal, Message[None]):
     """Nobody, or not everybody, signed in time."""
 
     deal_id: str

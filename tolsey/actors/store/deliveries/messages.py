@@ -38,6 +38,17 @@ class Delivery:
         return self.at if self.triggered_at is None else min(self.triggered_at, self.at)
 
 
+class AboutShop:
+    """What is said of the shop itself is one thing: it takes effect in order (rules/operators#quarantine)."""
+
+    __slots__ = ()
+
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return "shop"
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryIgnored(Message[Outcome]):
     """A topic that no reason is known for."""
@@ -54,7 +65,7 @@ class DeliveryUnreadable(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class AppUninstalled(Message[Outcome]):
+class AppUninstalled(AboutShop, Message[Outcome]):
     """The merchant removed our app from the shop."""
 
     delivery: Delivery
@@ -62,7 +73,7 @@ class AppUninstalled(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopesChanged(Message[Outcome]):
+class ScopesChanged(AboutShop, Message[Outcome]):
     """The merchant changed what the app may do."""
 
     delivery: Delivery
@@ -72,7 +83,7 @@ class ScopesChanged(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class ShopUpdated(Message[Outcome]):
+class ShopUpdated(AboutShop, Message[Outcome]):
     """The shop's own facts changed: plan, currency, address."""
 
     delivery: Delivery
@@ -81,7 +92,7 @@ class ShopUpdated(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class DomainCreated(Message[Outcome]):
+class DomainCreated(AboutShop, Message[Outcome]):
     """The shop got an address of its own."""
 
     delivery: Delivery
@@ -90,7 +101,7 @@ class DomainCreated(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThemePublished(Message[Outcome]):
+class ThemePublished(AboutShop, Message[Outcome]):
     """The shop shows another theme."""
 
     delivery: Delivery
@@ -101,7 +112,7 @@ class ThemePublished(Message[Outcome]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BulkFinished(Message[Outcome]):
+class BulkFinished(AboutShop, Message[Outcome]):
     """A bulk export ended; `operation` is JSON text of its id, status, error and type."""
 
     delivery: Delivery
@@ -126,6 +137,11 @@ class OrderChanged(Message[Outcome]):
         came_from = () if self.touch is None else (self.touch,)
         return (self.order, *came_from, *self.refunds)
 
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"order:{self.order.order_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class OrderEdited(Message[Outcome]):
@@ -134,6 +150,11 @@ class OrderEdited(Message[Outcome]):
     delivery: Delivery
     order_id: int
     audit: str
+
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"order:{self.order_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +173,11 @@ class RefundCreated(Message[Outcome]):
     refund: CommerceRefund
     audit: str
 
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"order:{self.refund.order_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class FulfillmentChanged(Message[Outcome]):
@@ -160,6 +186,11 @@ class FulfillmentChanged(Message[Outcome]):
     delivery: Delivery
     fulfillment: CommerceFulfillment
     audit: str
+
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"order:{self.fulfillment.order_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +201,11 @@ class ProductChanged(Message[Outcome]):
     product: CommerceProduct
     audit: str
 
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"product:{self.product.product_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class CustomerChanged(Message[Outcome]):
@@ -179,6 +215,11 @@ class CustomerChanged(Message[Outcome]):
     customer: CommerceCustomer
     audit: str
 
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"customer:{self.customer.customer_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class InventoryChanged(Message[Outcome]):
@@ -187,6 +228,11 @@ class InventoryChanged(Message[Outcome]):
     delivery: Delivery
     level: CommerceInventoryLevel
     audit: str
+
+    @property
+    def about(self) -> str:
+        """Name the thing."""
+        return f"item:{self.level.inventory_item_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,10 @@ class RetentionAnswer(ApiAnswer):
 
 
 class DeadLetterAnswer(ApiAnswer):
-    """A message or call that failed for good; `payload` is the message, kept whole, `fingerprint` its group."""
+    """A message or call that failed for good; `payload` is the message, kept whole, `fingerprint` its group.
+
+    What the same sender says of the same thing (`about`) waits behind it: so many are `behind`, counted up to 1,000.
+    """
 
     id: str
     key: str
@@ -169,6 +172,8 @@ class DeadLetterAnswer(ApiAnswer):
     attempts: int
     error: str
     fingerprint: str
+    about: str
+    behind: int
     status: str
     request_id: str | None
     created_at: Timestamp
@@ -206,19 +211,46 @@ class DeadLetterGroupAnswer(ApiAnswer):
         )
 
 
+class HeldMessageAnswer(ApiAnswer):
+    """A message that waits behind a dead letter."""
+
+    key: str
+    message: str
+    request_id: str | None
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a row of the outbox."""
+        return cls.read(row, message=row["name"])
+
+
+class QuarantineAnswer(ApiAnswer):
+    """A dead letter, and what waits behind it in the order in which it will take effect; the first 50."""
+
+    letter: DeadLetterAnswer
+    held: list[HeldMessageAnswer]
+
+
 class SettledLetterAnswer(ApiAnswer):
-    """A dead letter that was sent again or given up; of a dry run, one that would be."""
+    """A dead letter that was sent again or given up; of a dry run, one that would be. So many `behind` it go on."""
 
     id: str
     status: str
+    affected: int
+    behind: int
     dry_run: bool
 
 
 class SettledGroupAnswer(ApiAnswer):
-    """How many letters of a group were sent again or given up, or would be; `remaining` are for the next request."""
+    """How many letters of a group were sent again or given up, or would be; `remaining` are for the next request.
+
+    What waited behind them goes on: `behind`, counted up to 10,000.
+    """
 
     fingerprint: str
     status: str
     affected: int
+    behind: int
     remaining: int
     dry_run: bool

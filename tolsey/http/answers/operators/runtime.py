@@ -34,6 +34,8 @@ class ActorAnswer(ApiAnswer):
     uncommitted: int
     oldest_message_seconds: float
     turn_in_progress: bool
+    recent_errors: Omittable[int] = None
+    recent_seconds: Omittable[float] = None
     process: str
 
     @classmethod
@@ -48,6 +50,62 @@ class ActorsAnswer(ListAnswer[ActorAnswer]):
     """The actors that are awake; `unanswered` names processes that kept silent."""
 
     unanswered: list[str]
+
+
+class JournalTurnAnswer(ApiAnswer):
+    """A turn that changed something; `restorable` says whether the way back to the state before it is on record."""
+
+    version: int
+    message_id: str
+    message: str
+    epoch: int
+    restorable: bool
+    committed_at: Timestamp
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Show a line of the journal."""
+        return cls.read(row, restorable=row["is_kept"])
+
+
+class TurnReachedAnswer(ApiAnswer):
+    """A turn before which an actor's state can still be shown."""
+
+    version: int
+    message_id: str
+    committed_at: Timestamp
+
+
+class StateDifferenceAnswer(ApiAnswer):
+    """A place in which the states differ; nothing stands for a side that has none. `masked` values are shown to nobody."""
+
+    place: str
+    before: Omittable[Any] = None
+    now: Omittable[Any] = None
+    masked: bool
+
+
+class StateBeforeAnswer(ApiAnswer):
+    """An actor's state as it stood before a message, beside today's; secrets and what says something of people are masked.
+
+    Where the journal keeps no way back so far, `before` is null and `why` says so; `reached` is the oldest turn before
+    which the state can be shown. Of the places in `unknown` nobody can tell how they were.
+    """
+
+    kind: str
+    id: str
+    message_id: str
+    message: str
+    version: int
+    committed_at: Timestamp
+    current_version: int
+    before: dict[str, Any] | None
+    now: dict[str, Any]
+    differences: list[StateDifferenceAnswer]
+    more: bool
+    unknown: list[str]
+    reached: TurnReachedAnswer | None
+    why: Omittable[str] = None
 
 
 class TurnAnswer(ApiAnswer):

@@ -1,9 +1,10 @@
 """Forms of operators' acts: what an act would touch first, then the reason, then the act (rules/operators#acts)."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+import orjson
+from pydantic import Field, Json
 from quart import Blueprint, Response
 
 from tolsey.http.answers.operators.operations import PlannedRunAnswer
@@ -20,7 +21,7 @@ from tolsey.http.web.access import page, require_administrator
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import service
 
-ActorAct = Literal["pause", "resume", "passivate"]
+ActorAct = Literal["pause", "resume", "passivate", "drain"]
 
 LOOK: Final = "look"
 """The reason given for a dry run, which does nothing and keeps none."""
@@ -30,10 +31,17 @@ BUTTONS: Final[Mapping[str, str]] = {
     "pause": marked("Pause"),
     "resume": marked("Resume"),
     "passivate": marked("Put to sleep"),
+    "drain": marked("Drain"),
 }
 
 routes = Blueprint("console_acts", __name__, url_prefix="/admin")
 answer_with_pages(routes)
+
+
+class EditedLetter(Reason):
+    """What a letter is to say instead, as JSON text."""
+
+    payload: Json[dict[str, Any]]
 
 
 class MovedSlot(Reason):
@@ -67,6 +75,7 @@ async def settle_group(fingerprint: str, act: Act) -> Response:
             title=_("Replay a cause") if act == "replay" else _("Discard a cause"),
             facts={
                 _("Letters"): f"{would.affected:,}",
+                _("Waiting behind them"): f"{would.behind:,}",
                 _("Left for another time"): f"{would.remaining:,}",
                 _("Cause"): fingerprint,
             },
@@ -98,7 +107,11 @@ async def settle_letter(id: str, act: Act) -> Response:
         return ActPage(
             section="/admin/dead-letters",
             title=_("Replay a letter") if act == "replay" else _("Discard a letter"),
-            facts={_("Letter"): would.id, _("Letters"): "1"},
+            facts={
+                _("Letter"): would.id,
+                _("Letters"): f"{would.affected:,}",
+                _("Waiting behind it"): f"{would.behind:,}",
+            },
             button=_(BUTTONS[act]),
             back="/admin/dead-letters",
             is_final=act == "discard",
@@ -113,7 +126,48 @@ async def settle_letter(id: str, act: Act) -> Response:
     )
 
 
-@routes.route("/actors/<kind>/<id>/<any(pause, resume, passivate):act>", methods=["GET", "POST"])
+@routes.route("/dead-letters/<id>/edit", methods=["GET", "POST"])
+@page
+async def edit_letter(id: str) -> Response:
+    """Show what a letter says, and send it again with other words for a reason."""
+    await require_administrator()
+
+    async def page_of(filled: Filled) -> ActPage:
+        found = await dead_letters.quarantine(id=id)
+        said = orjson.dumps(found.letter.payload, option=orjson.OPT_INDENT_2).decode()
+        return ActPage(
+            section="/admin/dead-letters",
+            title=_("Edit and replay a letter"),
+            facts={
+                _("Letter"): id,
+                _("Message"): found.letter.message,
+                _("Error"): found.letter.error,
+                _("Letters"): "1",
+                _("Waiting behind it"): f"{found.letter.behind:,}",
+            },
+            button=_(BUTTONS["replay"]),
+            back="/admin/dead-letters",
+            typed=[
+                Typed(
+                    name="payload",
+                    label=_("What it says, as JSON"),
+                    hint=_("Its key stays, so that it takes effect once."),
+                    type="textarea",
+                )
+            ],
+            filled=filled if filled.values else Filled({"payload": said}, {}),
+        )
+
+    async def send(data: EditedLetter) -> object:
+        act = LetterAct(reason=data.reason, payload=data.payload)
+        return await dead_letters.settle_letter(id=id, act="replay", data=act)
+
+    return await acted(page_of, EditedLetter, send, "/admin/dead-letters?done=replay")
+
+
+@routes.route(
+    "/actors/<kind>/<id>/<any(pause, resume, passivate, drain):act>", methods=["GET", "POST"]
+)
 @page
 async def act_on_actor(kind: str, id: str, act: ActorAct) -> Response:
     """Show what waits for an actor, and pause, resume or put it to sleep for a reason."""

@@ -17,9 +17,8 @@ from tolsey.http.layout.standings import Tone
 from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.callers.cookies import SAFE_METHODS
-from tolsey.http.web.paging import PageQuery
 
-Asked = TypeVar("Asked", bound=PageQuery)
+Asked = TypeVar("Asked", bound=ApiModel)
 Act = TypeVar("Act", bound=ApiModel)
 
 
@@ -61,6 +60,7 @@ class TablePage(ConsolePage):
     """A table of the console."""
 
     template = "operators/console/table.html"
+    has_script = True
     section: str
     title: str
     lead: str
@@ -70,8 +70,15 @@ class TablePage(ConsolePage):
     choices: Sequence[TableFilter] = ()
     following: str | None = None
     """The cursor of what follows."""
+    is_live: bool = False
+    """Whether what is listed follows the service by itself, where scripts may run."""
     act: tuple[str, str] | None = None
     """What can be done beside what is listed, and the address of its form."""
+
+    @property
+    def address(self) -> str:
+        """Its own address."""
+        return request.full_path.rstrip("?")
 
     @property
     def following_address(self) -> str:
@@ -96,6 +103,7 @@ DONE: Final[Mapping[str, str]] = {
     "pause": marked("Paused: its messages wait until it is resumed."),
     "resume": marked("Resumed."),
     "passivate": marked("Put to sleep: the next message wakes it from what is on disk."),
+    "drain": marked("Drained, and put to sleep."),
     "run": marked("Ran, or goes on: its outcome stands below."),
     "move": marked("Moved, or moves when its turns have ended."),
     "told": marked("Everybody is told."),

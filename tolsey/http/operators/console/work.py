@@ -13,11 +13,16 @@ from tolsey.http.answers.operators.diagnosis import (
     DeadLetterAnswer,
     DeadLetterGroupAnswer,
 )
-from tolsey.http.answers.operators.runtime import ActorAnswer, InspectedActorAnswer
+from tolsey.http.answers.operators.runtime import (
+    ActorAnswer,
+    InspectedActorAnswer,
+    JournalTurnAnswer,
+    StateBeforeAnswer,
+)
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.standings import Tone
-from tolsey.http.operators import admin, dead_letters, shards
+from tolsey.http.operators import admin, dead_letters, shards, time_travel
 from tolsey.http.operators.admin import ActorQuery, CallQuery
 from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.operators.console.tables import (
@@ -29,10 +34,12 @@ from tolsey.http.operators.console.tables import (
 )
 from tolsey.http.operators.dead_letters import DeadLetterQuery
 from tolsey.http.operators.shards import SlotQuery
+from tolsey.http.operators.time_travel import MessageQuery
 from tolsey.http.web.access import page, require_administrator
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
 from tolsey.runtime.admin import Sort
+from tolsey.runtime.masking import MASK
 from tolsey.runtime.messages import LaneName
 
 TONES: Final[dict[str, Tone]] = {
@@ -80,6 +87,40 @@ class ActorPage(ConsolePage):
         return TONES.get(self.actor.status, "idle")
 
 
+@dataclass(frozen=True, kw_only=True)
+class StateBeforePage(ConsolePage):
+    """An actor's state before a message and today's, side by side."""
+
+    template = "operators/console/state_before.html"
+    found: StateBeforeAnswer
+    address: str
+    section: str = "/admin/actors"
+
+    @property
+    def before(self) -> str:
+        """The former state as JSON, to read."""
+        return orjson.dumps(self.found.before, option=orjson.OPT_INDENT_2, default=str).decode()
+
+    @property
+    def now(self) -> str:
+        """Today's."""
+        return orjson.dumps(self.found.now, option=orjson.OPT_INDENT_2, default=str).decode()
+
+    @property
+    def differing(self) -> Sequence[tuple[str, str, str]]:
+        """Each place that differs, with what stood and stands there; nothing where nothing did."""
+        return [
+            (one.place, MASK, MASK)
+            if one.masked
+            else (one.place, _said(one.before), _said(one.now))
+            for one in self.found.differences
+        ]
+
+
+def _said(value: object) -> str:
+    return "" if value is None else orjson.dumps(value, default=str).decode()
+
+
 def actor_address(kind: str, id: str, act: str = "") -> str:
     """Give the address of an actor's page, or of the form of an act on it."""
     return f"/admin/actors/{quote(kind)}/{quote(id, safe='')}" + (f"/{act}" if act else "")
@@ -113,6 +154,7 @@ async def show_actors() -> Response:
     return shown(
         TablePage(
             section="/admin/actors",
+            is_live=True,
             title=_("Actors"),
             lead=lead,
             choices=[
@@ -158,6 +200,49 @@ async def show_actor(kind: str, id: str) -> Response:
     return shown(ActorPage(actor=found, calls=[_of_call(one) for one in found.calls]))
 
 
+@routes.get("/actors/<kind>/<id>/turns")
+@page
+async def show_turns(kind: str, id: str) -> Response:
+    """Show an actor's turns of the last week that changed something, newest first."""
+    await require_administrator()
+    found = await time_travel.list_turns(kind=kind, id=id, query_args=asked_for(PageQuery))
+    address = actor_address(kind, id)
+    return shown(
+        TablePage(
+            section="/admin/actors",
+            title=_("Turns of %(actor)s") % {"actor": f"{kind} {id}"},
+            lead=_("What changed it in the last week, newest first, as the journal has it."),
+            columns=(_("Version"), _("Message"), _("Id"), _("When"), _("State before it")),
+            lines=[_of_turn(one, address) for one in found.items],
+            nothing=_("Nothing changed it in the last week."),
+            following=found.next_cursor,
+        )
+    )
+
+
+def _of_turn(one: JournalTurnAnswer, address: str) -> TableLine:
+    before = f"{address}/at?message={quote(one.message_id, safe='')}"
+    return TableLine(
+        (
+            number(one.version),
+            TableCell(text=one.message),
+            TableCell(text=one.message_id),
+            TableCell(at=one.committed_at),
+            TableCell(text=_("kept") if one.restorable else _("not kept")),
+        ),
+        ((_("The state before"), before),),
+    )
+
+
+@routes.get("/actors/<kind>/<id>/at")
+@page
+async def show_state_before(kind: str, id: str) -> Response:
+    """Show an actor's state before a message beside today's, with what differs marked."""
+    await require_administrator()
+    found = await time_travel.state_before(kind=kind, id=id, query_args=asked_for(MessageQuery))
+    return shown(StateBeforePage(found=found, address=actor_address(kind, id)))
+
+
 @routes.get("/dead-letters")
 @page
 async def show_dead_letters() -> Response:
@@ -172,6 +257,7 @@ async def show_dead_letters() -> Response:
     return shown(
         TablePage(
             section="/admin/dead-letters",
+            is_live=True,
             title=_("Dead letters, by what went wrong"),
             lead=_(
                 "Messages and calls that failed for good. Nothing of them is lost: send them again once it is mended."
@@ -215,6 +301,8 @@ async def _letters(asked: DeadLetterQuery) -> TablePage:
             _("Letter"),
             _("Actor"),
             _("Message"),
+            _("About"),
+            _("Behind it"),
             _("State"),
             _("Tries"),
             _("Error"),
@@ -228,12 +316,18 @@ async def _letters(asked: DeadLetterQuery) -> TablePage:
 
 def _of_letter(one: DeadLetterAnswer) -> TableLine:
     address = f"/admin/dead-letters/{quote(one.id, safe='')}"
-    acts = ((_("Replay…"), f"{address}/replay"), (_("Discard…"), f"{address}/discard"))
+    acts = (
+        (_("Replay…"), f"{address}/replay"),
+        (_("Edit…"), f"{address}/edit"),
+        (_("Discard…"), f"{address}/discard"),
+    )
     return TableLine(
         (
             TableCell(text=one.id),
             TableCell(text=one.actor_id, address=actor_address(one.kind, one.actor_id)),
             TableCell(text=one.message),
+            TableCell(text=one.about),
+            number(one.behind),
             state_cell(one.status),
             number(one.attempts),
             TableCell(text=one.error),
@@ -254,6 +348,7 @@ async def show_calls() -> Response:
     return shown(
         TablePage(
             section="/admin/calls",
+            is_live=True,
             title=_("Calls to the outside"),
             lead=_(
                 "What waits for another service, first due first. Turns go round by organization in each lane."
@@ -325,6 +420,7 @@ async def show_jobs() -> Response:
     return shown(
         TablePage(
             section="/admin/jobs",
+            is_live=True,
             title=_("Jobs"),
             lead=_("Each runs once for each of its due times, whichever process it falls to."),
             columns=(
@@ -368,6 +464,7 @@ async def show_shards() -> Response:
     return shown(
         TablePage(
             section="/admin/shards",
+            is_live=True,
             title=_("Shards"),
             lead=_("Every process, its slots, and how long it may answer without another beat."),
             columns=(

@@ -26,6 +26,8 @@ JOURNAL: Final = bare(
         "epoch": int,
         "committed_at": datetime,
         "reply": Annotated[str | None, Personal.FREE_TEXT],
+        # Without what says something of anyone (`runtime.masking.unkept_fields`).
+        "way_back": bytes | None,
     },
     key=("kind", "key", "version"),
     # Its index is of ranges of pages and knows no order.
@@ -55,6 +57,8 @@ DEAD_LETTERS: Final = bare(
         "died_at": datetime,
         "settled_at": datetime | None,
         "lane": str | None,
+        "sender": str | None,
+        "about": Annotated[str, Personal.PSEUDONYM],
     },
     key=("id",),
     retention=Age(column="settled_at", interval="90 days"),

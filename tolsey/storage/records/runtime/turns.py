@@ -38,9 +38,13 @@ class TurnPart:
     records: Sequence[Any] = ()
     reply: str | None = None
     """What it answers, where the one who asked is another process."""
+    about: str = ""
+    """Of what its message is one of several, which take effect in order."""
+    way_back: bytes | None = None
+    """How to get from the state after it to the one before, where its kind keeps that."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Batch:
     """Turns of many actors that commit together, in order."""
 
@@ -48,6 +52,8 @@ class Batch:
     turns: list[TurnPart] = field(default_factory=list)
     finishes_calls: bool = False
     """Whether one of the rows that are consumed is a call, which is shown as done for a day."""
+    is_ordered: bool = False
+    """Whether one of the rows that are consumed says what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class BatchOutcome:
     "outbox",
     conflict="ON CONFLICT (key) DO NOTHING",
     absent={"due_at": "now()"},
-    besides={"last_error": str | None, "created_at": datetime},
+    besides={"last_error": str | None, "created_at": datetime, "held_by": str | None},
     belongs=(
         Belongs(to=RowOwner.STORE, by="kind = 'store' AND actor_key = $1"),
         Belongs(to=RowOwner.ORGANIZATION, by="kind = 'organization' AND actor_key = $1"),
@@ -100,7 +106,9 @@ class OutboxRow:
     """How many processes ended, without a word, while they worked on it."""
     request_id: str | None = None
     sender: str | None = None
-    """Whose messages take effect in the order in which they were kept; None: no order."""
+    """Whose messages of one thing take effect in the order in which they were kept; None: no order."""
+    about: Annotated[str, Personal.PSEUDONYM] = ""
+    """The thing that it is about, such as an order or a deal; empty where nobody said."""
     lane: str | None = None
     """Where a call waits for its place; None for a message."""
     state: CallState = "waiting"
