@@ -66,7 +66,7 @@ from tolsey.storage.records.commerce.compliance import ComplianceRequest, Compli
 from tolsey.storage.records.commerce.shops import ShopKey
 from tolsey.storage.records.provider_events import ProviderEventState
 from tolsey.storage.records.runtime.turns import Known
-from tolsey.storage.records.selling.deals import LegalSignature, SignatureStatus
+from tolsey.storage.records.selling.deals import LegalSignature, Side, SignatureStatus
 from tolsey.storage.reports import (
     catalog,
     customers,
@@ -716,6 +716,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
     "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],
+    "selling.deals.draft_of": [lambda db: deals.draft_of(db, "offer_1", Side.SELLER)],
     "selling.deals.offers": [lambda db: deals.offers(db, "deal_000001", None, PAGE)],
     "selling.deals.about": [
         lambda db: deals.about(db, "lst_000001", None, PAGE),

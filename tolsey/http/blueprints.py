@@ -20,7 +20,7 @@ from tolsey.http.billing import (
 from tolsey.http.billing import pages as billing
 from tolsey.http.chat import pages as chat_pages
 from tolsey.http.chat import routes as chat
-from tolsey.http.deals import disputes, offers, signing_routes, threads
+from tolsey.http.deals import disputes, drafts, offers, signing_routes, threads
 from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.deals.pages import asking as access_pages
 from tolsey.http.deals.pages import moving as deal_moves
@@ -164,6 +164,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     disputes.pages,
     threads.routes,
     offers.routes,
+    drafts.routes,
     signing_routes.routes,
     deal_evidence.routes,
     data_rooms.routes,

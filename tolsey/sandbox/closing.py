@@ -9,11 +9,11 @@ import hmac
 import itertools
 import json
 import secrets
-import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import anyio
@@ -33,10 +33,9 @@ class ProviderDelivery(deliveries.Delivery):
 
 @dataclass(slots=True)
 class ProviderDeliveries(deliveries.Outgoing[ProviderDelivery]):
-    """Events on their way; with a key they are signed as Standard Webhooks says, without one they are not."""
+    """Events on their way; with a key they are signed as DocuSign Connect does, without one they are not."""
 
     key: bytes = field(default=b"", repr=False)
-    time_offset: int = 0
 
     @property
     def first_wait_seconds(self) -> float:
@@ -44,22 +43,20 @@ class ProviderDeliveries(deliveries.Outgoing[ProviderDelivery]):
         return 0.05
 
     def headers(self, delivery: ProviderDelivery) -> Mapping[str, str]:
-        """Sign the delivery anew, as each attempt has its own time."""
+        """Sign the body, by a key that is not ours and by ours, as where keys are being changed."""
         made = {"Content-Type": "application/json"}
         if self.key:
-            at = int(time.time()) + self.time_offset
-            signed = b"%b.%d.%b" % (delivery.event_id.encode(), at, delivery.body)
-            digest = base64.b64encode(hmac.digest(self.key, signed, "sha256")).decode()
-            made |= {
-                "Webhook-Id": delivery.event_id,
-                "Webhook-Timestamp": str(at),
-                "Webhook-Signature": f"v1,{digest}",
-            }
+            keys = (b"the key before", self.key)
+            for number, key in enumerate(keys, 1):
+                digest = hmac.digest(key, delivery.body, "sha256")
+                made[f"X-DocuSign-Signature-{number}"] = base64.b64encode(digest).decode()
         return made
 
 
 class StandInProvider:
     """What both stand-ins have: things by their ids, who may read them, and events about them."""
+
+    id_name = "id"
 
     def __init__(self, prefix: str, authorization: str, *, signing_key: bytes = b"") -> None:
         self.deliveries = ProviderDeliveries(key=signing_key)
@@ -121,7 +118,7 @@ class StandInProvider:
     def add(self, thing: dict[str, Any]) -> str:
         """Keep a thing under a new id."""
         id = self.new_id(next(self._ids))
-        self.things[id] = {"id": id, **thing}
+        self.things[id] = {self.id_name: id, **thing}
         return id
 
     @abstractmethod
@@ -138,6 +135,8 @@ class StandInProvider:
 class SigningDesk(StandInProvider):
     """An e-signature provider: envelopes that both parties sign there."""
 
+    id_name = "envelopeId"
+
     def __init__(self, key: str, signing_key: bytes) -> None:
         super().__init__("/envelopes/", f"Bearer {key}", signing_key=signing_key)
         self.acts = {"complete": self.complete}
@@ -147,21 +146,42 @@ class SigningDesk(StandInProvider):
         return f"env_{number}"
 
     def complete(self, reference: str, document_sha256: str, signers: list[dict[str, str]]) -> str:
-        """Have everybody sign an envelope, and tell of it."""
-        id = self.add(
-            {
-                "status": "completed",
-                "reference": reference,
-                "documentSha256": document_sha256,
-                "signers": signers,
-            }
-        )
+        """Have everybody sign an envelope, and tell of it; a signer has roleName, name, email, signedDateTime."""
+        id = self.open(reference, document_sha256, signers, status="completed")
         self.tell_completed(id)
         return id
 
+    def open(
+        self, reference: str, document_sha256: str, signers: list[dict[str, str]], status: str
+    ) -> str:
+        """Put an envelope before its signers, who are as far as it is."""
+        named = {"signatureId": reference, "documentSha256": document_sha256}
+        return self.add(
+            {
+                "status": status,
+                "customFields": {
+                    "textCustomFields": [
+                        {"name": name, "value": said} for name, said in named.items()
+                    ],
+                    "listCustomFields": [],
+                },
+                "recipients": {"signers": [{**one, "status": status} for one in signers]},
+            }
+        )
+
     def tell_completed(self, id: str) -> None:
         """Tell that an envelope is complete, whether or not it is."""
-        self.tell({"type": "envelope-completed", "data": {"envelopeId": id}})
+        self.tell(
+            {
+                "event": "envelope-completed",
+                "apiVersion": "v2.1",
+                "uri": f"/restapi/v2.1/accounts/account/envelopes/{id}",
+                "retryCount": 0,
+                "configurationId": 1,
+                "generatedDateTime": datetime.now(UTC).isoformat(),
+                "data": {"accountId": "account", "userId": "user", "envelopeId": id},
+            }
+        )
 
 
 class EscrowDesk(StandInProvider):
@@ -205,7 +225,7 @@ class EscrowDesk(StandInProvider):
 
     def tell_of(self, id: str, event: str) -> None:
         """Tell of a transaction, whether or not it is so."""
-        self.tell({"transaction_id": int(id), "event": event})
+        self.tell({"event": event, "event_type": "transaction", "transaction_id": int(id)})
 
 
 async def _accept_lifespan(receive: Receive, send: Send) -> None:

@@ -18,6 +18,7 @@ from tolsey.actors.listing.deals import (
     signatures,
     signing,
     timers,
+    turns,
 )
 from tolsey.actors.listing.deals.cases import Stage
 from tolsey.actors.listing.lifecycle import ListingEvent
@@ -40,13 +41,13 @@ def without(table: Mapping[str, Any], name: str) -> Callable[[Patch], None]:
 
 
 def stage_skipped(patch: Patch) -> None:
-    target = moves.target_of
+    target = turns.target_of
 
     def skipped(case: Any, event: str) -> Stage:
         to = target(case, event)
         return Stage.TRANSFERRING if to is Stage.ESCROW_FUNDED else to
 
-    patch.setattr(moves, "target_of", skipped)
+    patch.setattr(turns, "target_of", skipped)
 
 
 def anyone_moves(patch: Patch) -> None:
@@ -103,14 +104,14 @@ def early_timers(patch: Patch) -> None:
 
 
 def listing_kept_bound(patch: Patch) -> None:
-    listed = moves.DealTurn._list
+    listed = turns.DealTurn._list
 
-    def deaf(turn: moves.DealTurn, event: ListingEvent) -> Any:
+    def deaf(turn: turns.DealTurn, event: ListingEvent) -> Any:
         if event is ListingEvent.DEAL_LOST:
             return lifecycle.existing(turn.state)
         return listed(turn, event)
 
-    patch.setattr(moves.DealTurn, "_list", deaf)
+    patch.setattr(turns.DealTurn, "_list", deaf)
 
 
 def counter_of_ones_own(patch: Patch) -> None:
@@ -132,16 +133,16 @@ def never_accepted_whole(patch: Patch) -> None:
 
 def second_buyer(patch: Patch) -> None:
     """Drop the guard, and the listing's own machine that would refuse after it."""
-    listed = moves.DealTurn._list
+    listed = turns.DealTurn._list
 
-    def deaf(turn: moves.DealTurn, event: ListingEvent) -> Any:
+    def deaf(turn: turns.DealTurn, event: ListingEvent) -> Any:
         record = lifecycle.existing(turn.state)
         if event is ListingEvent.OFFER_ACCEPTED and record.status == "UNDER_OFFER":
             return record
         return listed(turn, event)
 
     patch.delitem(guards.STANDS, "offer.accepted")
-    patch.setattr(moves.DealTurn, "_list", deaf)
+    patch.setattr(turns.DealTurn, "_list", deaf)
 
 
 def any_text_signed(patch: Patch) -> None:
@@ -164,12 +165,12 @@ def stale_document(patch: Patch) -> None:
 
 
 def head_not_anchored(patch: Patch) -> None:
-    move = moves.DealTurn.move
+    move = turns.DealTurn.move
 
-    def silent(turn: moves.DealTurn, deal_id: str, event: str, **said: Any) -> Any:
+    def silent(turn: turns.DealTurn, deal_id: str, event: str, **said: Any) -> Any:
         return move(turn, deal_id, event, **{**said, "facts": None})
 
-    patch.setattr(moves.DealTurn, "move", silent)
+    patch.setattr(turns.DealTurn, "move", silent)
 
 
 BUGS: Final[Mapping[str, Callable[[Patch], None]]] = {
@@ -198,8 +199,8 @@ BUGS: Final[Mapping[str, Callable[[Patch], None]]] = {
     "time_not_stopped": lambda patch: patch.setattr(timers, "stood_still", lambda *_: timedelta()),
     "paused_deals_go_on": lambda patch: patch.setattr(moves, "is_paused", never),
     "listing_kept_bound": listing_kept_bound,
-    "others_left_behind": lambda patch: patch.setattr(moves.DealTurn, "close_others", nothing),
-    "sale_without_audit": lambda patch: patch.setattr(moves.DealTurn, "_audit", nothing),
+    "others_left_behind": lambda patch: patch.setattr(turns.DealTurn, "close_others", nothing),
+    "sale_without_audit": lambda patch: patch.setattr(turns.DealTurn, "_audit", nothing),
     "offer_below_the_least": lambda patch: patch.setattr(negotiating, "LEAST_PERCENT", 0),
     "two_open_offers": lambda patch: patch.setattr(negotiating, "open_offer", nothing),
     "offer_without_time": lambda patch: patch.setattr(
@@ -210,7 +211,7 @@ BUGS: Final[Mapping[str, Callable[[Patch], None]]] = {
     "one_party_signs_alone": lambda patch: patch.setattr(signatures, "is_last", lambda *_: True),
     "stale_document": stale_document,
     "document_outlives_its_stage": lambda patch: patch.setattr(
-        moves.DealTurn, "_void_document", nothing
+        turns.DealTurn, "_void_document", nothing
     ),
     "head_of_the_chain_not_anchored": head_not_anchored,
 }

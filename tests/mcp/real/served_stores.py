@@ -15,7 +15,7 @@ from tests.pages.conftest import ServedSite
 
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 CALLBACK = "http://127.0.0.1:3000/callback"
-ON_REQUEST_TOOLS = ("list_deals", "get_deal", "list_offers")
+ON_REQUEST_TOOLS = ("list_deals", "get_deal", "list_offers", "draft_offer_reply")
 
 
 @dataclass

@@ -43,6 +43,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "delete_memory": {**KEY, "id": "1"},
     "run_launch_milestone": {**KEY, "milestone_id": "foundation.audit"},
     "request_launch_probe": KEY,
+    "draft_offer_reply": {**KEY, "deal_id": "deal_ann", "offer_id": "offer_ann", "reply": "accept"},
 }
 LONG = "x" * 70_000
 HOSTILE: tuple[Any, ...] = (

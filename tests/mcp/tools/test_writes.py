@@ -362,6 +362,7 @@ async def test_the_tools_say_what_they_do(counter: Counter) -> None:
         "delete_memory",
         "run_launch_milestone",
         "request_launch_probe",
+        "draft_offer_reply",
     }
     assert {n for n, one in writes.items() if one["annotations"]["destructiveHint"]} == {
         "update_product",

@@ -12,6 +12,7 @@ from tolsey.http.clients.certificates import trusted_certificates
 from tolsey.http.clients.counted import CountedClient, Peer
 
 TIMEOUT_SECONDS: Final = 10.0
+COMPLETED: Final = "completed"
 
 
 class ProviderAway(Exception):  # noqa: N818 - what the provider is
@@ -66,28 +67,35 @@ class _Provider:
 
 
 class EnvelopeProvider(_Provider):
-    """Reads envelopes of the e-signature provider."""
+    """Reads envelopes of the e-signature provider, in the form of DocuSign's eSignature REST API v2.1.
+
+    `GET …/accounts/{accountId}/envelopes/{envelopeId}?include=recipients,custom_fields` (developers.docusign.com,
+    reference, Envelopes: get). Whoever opens one names the document by two text custom fields, `signatureId` and
+    `documentSha256`, and the parties by the role names `buyer` and `seller`.
+    """
 
     def __init__(self, url: str, key: str) -> None:
         super().__init__("esign", url, headers={"Authorization": f"Bearer {key}"})
 
     async def envelope(self, id: str) -> SignedEnvelope:
         """Fetch an envelope. Raises ProviderAway."""
-        found = await self._read(f"envelopes/{id}")
+        found = await self._read(f"envelopes/{id}?include=recipients,custom_fields")
         try:
+            named = {one["name"]: one["value"] for one in found["customFields"]["textCustomFields"]}
             return SignedEnvelope(
-                id=str(found["id"]),
+                id=str(found["envelopeId"]),
                 status=str(found["status"]),
-                reference=str(found["reference"]),
-                document_sha256=str(found["documentSha256"]),
+                reference=str(named["signatureId"]),
+                document_sha256=str(named["documentSha256"]),
                 signers=tuple(
                     (
-                        str(one["role"]),
+                        str(one["roleName"]),
                         str(one["name"]),
                         str(one["email"]),
-                        datetime.fromisoformat(one["signedAt"]),
+                        datetime.fromisoformat(one["signedDateTime"]),
                     )
-                    for one in found["signers"]
+                    for one in found["recipients"]["signers"]
+                    if one["status"] == COMPLETED
                 ),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -95,7 +103,11 @@ class EnvelopeProvider(_Provider):
 
 
 class EscrowProvider(_Provider):
-    """Reads transactions of the escrow provider, in the form of escrow.com's API of 2017-09-01."""
+    """Reads transactions of the escrow provider, in the form of escrow.com's API of 2017-09-01.
+
+    `GET …/transaction/{id}` under basic authentication (escrow.com/api/docs/basics, /reference): each item has a
+    `schedule` of payments, each with its `amount` and whether it is `secured` and `disbursed_to_beneficiary`.
+    """
 
     def __init__(self, url: str, login: str, key: str) -> None:
         super().__init__("escrow", url, auth=httpx.BasicAuth(login, key))

@@ -17,8 +17,9 @@ from tolsey.actors.listing.messages import listing
 from tolsey.actors.listing.revenue import minor_units
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import MissingCredential, Refusal
-from tolsey.http.clients.closing import EnvelopeProvider, EscrowProvider, ProviderAway
+from tolsey.http.clients.closing import COMPLETED, EnvelopeProvider, EscrowProvider, ProviderAway
 from tolsey.http.webhooks.payloads import parse
+from tolsey.http.webhooks.providers.kinds import FUNDED
 from tolsey.runtime.messages import Call
 from tolsey.storage.database import Database
 from tolsey.storage.money import payouts
@@ -29,7 +30,6 @@ from tolsey.storage.webhooks import provider_events
 
 log = structlog.get_logger()
 
-COMPLETED: Final = "completed"
 WHY_CHARACTERS: Final = 500
 
 
@@ -120,9 +120,7 @@ class DealProviders:
         if self._escrow is None:
             raise MissingCredential("ESCROW_API_URL")
         transaction = await self._escrow.transaction(id)
-        is_so = transaction.is_disbursed or (
-            said == "transaction.funded" and transaction.is_secured
-        )
+        is_so = transaction.is_disbursed or (said in FUNDED and transaction.is_secured)
         # Anybody can post an event: the provider's own word is what counts (rules/marketplace#providers).
         if transaction.id != id or not is_so:
             raise NotSaid("The provider does not say so of the transaction.")

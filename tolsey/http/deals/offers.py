@@ -6,7 +6,8 @@ from quart_schema import tag_blueprint
 from tolsey.actors.listing.deals.messages import AnswerOffer, MakeOffer
 from tolsey.actors.refusals import Forbidden, NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
-from tolsey.http.answers.market.deals import DealAnswer, OfferAnswer
+from tolsey.http.answers.market.deals import DealAnswer
+from tolsey.http.answers.market.offers import OfferAnswer
 from tolsey.http.deals.bodies_of_deals import NewOffer
 from tolsey.http.deals.parties import Party, party_to, told
 from tolsey.http.web.access import caller, session
@@ -59,7 +60,7 @@ async def make_offer(deal_id: str, data: NewOffer) -> tuple[DealAnswer, Created]
 @idempotent
 async def answer_offer(offer_id: str, verb: str) -> DealAnswer:
     """Accept or reject the other party's offer, or withdraw one's own."""
-    party = await _party_to_offer(offer_id)
+    party = await party_to_offer(offer_id)
     message = AnswerOffer(
         deal_id=party.deal.id,
         offer_id=offer_id,
@@ -76,7 +77,7 @@ async def answer_offer(offer_id: str, verb: str) -> DealAnswer:
 @idempotent
 async def counter_offer(offer_id: str, data: NewOffer) -> tuple[DealAnswer, Created]:
     """Answer an offer with one of one's own."""
-    party = await _party_to_offer(offer_id)
+    party = await party_to_offer(offer_id)
     message = AnswerOffer(
         deal_id=party.deal.id,
         offer_id=offer_id,
@@ -90,7 +91,8 @@ async def counter_offer(offer_id: str, data: NewOffer) -> tuple[DealAnswer, Crea
     return await told(party, message), 201
 
 
-async def _party_to_offer(offer_id: str) -> Party:
+async def party_to_offer(offer_id: str) -> Party:
+    """Tell who the caller is in the deal of an offer; 404 for who is nobody in it."""
     found = await deals.deal_of_offer(service().database, offer_id)
     if found is None:
         raise NotFound("There is no such offer.")

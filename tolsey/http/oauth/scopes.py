@@ -30,12 +30,15 @@ SCOPES: Final[Mapping[str, str]] = {
     "deals:read": marked(
         "See the organization's deals and offers; no agent signs, accepts or moves one"
     ),
+    "offers:write": marked(
+        "Prepare answers to offers, which a person sends; no agent signs, accepts or moves a deal"
+    ),
     "compliance:read": marked("See privacy requests and what is still to do"),
     "audit:read": marked("See who did what"),
 }
 """There is none for credentials, payouts or contracts, and never will be."""
-ON_REQUEST: Final = frozenset({"deals:read"})
-"""What only looks, and yet is let out to no client that did not ask for it by its name."""
+ON_REQUEST: Final = frozenset({"deals:read", "offers:write"})
+"""What is let out to no client that did not ask for it by its name."""
 DEFAULT: Final = tuple(name for name in SCOPES if name.endswith(READ) and name not in ON_REQUEST)
 """What a client asks for that names nothing: many clients never ask again (rules/agents#scopes)."""
 NOT_OF_MEMBERS: Final = frozenset({"audit:read", "compliance:read"})

@@ -15,6 +15,7 @@ from tolsey.storage.records.selling.deals import (
     DealThread,
     DealViewing,
     LegalSignature,
+    OfferDraft,
     Side,
     SignatureEvent,
 )
@@ -22,6 +23,7 @@ from tolsey.storage.tables import table_of
 
 THREAD: Final = table_of(DealThread)
 OFFER: Final = table_of(DealOffer)
+DRAFT: Final = table_of(OfferDraft)
 EVENT: Final = table_of(DealEvent)
 SIGNATURE: Final = table_of(LegalSignature)
 METRICS: Final = table_of(DealMetrics)
@@ -144,6 +146,12 @@ async def offers(database: Reader, deal_id: str, after: str | None, limit: int) 
         *wanted.args,
     )
     return [OFFER.read(row) for row in rows]
+
+
+async def draft_of(database: Reader, offer_id: str, side: Side) -> OfferDraft | None:
+    """Read what an agent prepared as a party's answer to an offer, unless somebody discarded it."""
+    where = "offer_id = $1 AND side = $2 AND discarded_at IS NULL"
+    return await record(database, DRAFT, where, offer_id, side)
 
 
 async def events(database: Reader, deal_id: str, after: int, limit: int) -> list[DealEvent]:

@@ -18,7 +18,14 @@ import orjson
 from tests.actors.listing.deals.rules_of_moves import HELD, Line
 from tests.actors.listing.states import NOON, drafted
 from tolsey.actors.listing import lifecycle, machines
-from tolsey.actors.listing.deals import ledger, moves, negotiating, signatures, signing
+from tolsey.actors.listing.deals import (
+    ledger,
+    negotiating,
+    signatures,
+    signing,
+    turns,
+    views,
+)
 from tolsey.actors.listing.deals.messages import (
     AdvanceDeal,
     AnswerOffer,
@@ -158,7 +165,7 @@ class Market:
     def press_on(self) -> None:
         """Make a move that is allowed, with the words that it wants: so that deals get somewhere."""
         deal = self.deal()
-        view = moves.view_of(self.state, deal.id, self.now, may_sell=self.may_sell)
+        view = views.view_of(self.state, deal.id, self.now, may_sell=self.may_sell)
         ways = [
             (actor, event)
             for actor, names in (("B", view.of_buyer), ("S", view.of_seller))
@@ -186,7 +193,7 @@ class Market:
             fields=fields,
             may_sell=self.may_sell,
         )
-        allowed = moves.view_of(self.state, deal.id, self.now, may_sell=self.may_sell)
+        allowed = views.view_of(self.state, deal.id, self.now, may_sell=self.may_sell)
         mine = {"B": allowed.of_buyer, "S": allowed.of_seller, "A": allowed.of_operator}.get(actor)
         refused = self.take(negotiating.advance, message)
         if mine is None or expected != deal.stage:
@@ -206,7 +213,7 @@ class Market:
         event, actor = self.random.choice(signing), "X"
         if self.random.random() < 0.1:
             event, actor = self.random.choice(PROVIDED)
-        turn = moves.DealTurn(self.state, self.now)
+        turn = turns.DealTurn(self.state, self.now)
         given = DealFields(evidence="evt_1")
         try:
             turn.move(deal.id, event, actor=actor, given=given, may_sell=self.may_sell)

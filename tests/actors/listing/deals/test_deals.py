@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.actors.listing.deals.market import PRICE, Market, walked
-from tolsey.actors.listing.deals import moves, negotiating
+from tolsey.actors.listing.deals import negotiating, turns
 from tolsey.actors.listing.deals.messages import AnswerOffer, MakeOffer, OfferTerms, RequestAccess
 from tolsey.actors.listing.messages import ReviewListing
 from tolsey.actors.refusals import Conflict
@@ -26,7 +26,7 @@ def offered(market: Market, buyer: str) -> tuple[str, str]:
         deal_id=deal_id, buyer_id=buyer, by="usr_2", message=None, may_sell=True, at=market.now
     )
     assert market.take(negotiating.request, asks) is None
-    turn = moves.DealTurn(market.state, market.now)
+    turn = turns.DealTurn(market.state, market.now)
     turn.move(deal_id, "access.approve", actor="S")
     turn.move(deal_id, "nda.signed_by_all", actor="X")
     market.follow(turn.decision(deal_id))
@@ -65,7 +65,7 @@ def test_an_offer_that_waits_while_another_buyer_has_the_exclusivity_keeps_its_t
     market = Market()
     first, second = offered(market, "org_2"), offered(market, "org_3")
     market.take(negotiating.answer, accepts(market, *first))
-    turn = moves.DealTurn(market.state, market.now)
+    turn = turns.DealTurn(market.state, market.now)
     turn.move(first[0], "loi.signed_by_all", actor="X")
     market.follow(turn.decision(first[0]))
 
@@ -115,7 +115,7 @@ def test_a_listing_that_is_suspended_comes_back_when_its_deal_is_over() -> None:
     assert market.take(review, suspend) is None
     refused = market.take(review, reinstate)
     assert isinstance(refused, Conflict)
-    turn = moves.DealTurn(market.state, market.now)
+    turn = turns.DealTurn(market.state, market.now)
     turn.move(first[0], "withdraw", actor="B")
     market.follow(turn.decision(first[0]))
     assert market.take(review, reinstate) is None

@@ -1,6 +1,5 @@
 """What the e-signature and the escrow provider tell, as they tell it: early, twice, out of order, and forged."""
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -21,10 +20,10 @@ from tolsey.settings import Settings
 SIGNING_KEY = b"what signs envelopes"
 SIGNERS = [
     {
-        "role": role,
+        "roleName": role,
         "name": name,
         "email": f"{name}@example.com",
-        "signedAt": "2036-06-15T12:00:00.000Z",
+        "signedDateTime": "2036-06-15T12:00:00.000Z",
     }
     for role, name in (("buyer", "Ben"), ("seller", "Ann"))
 ]
@@ -68,7 +67,6 @@ async def live(settings: Settings, clock: Clock, desks: Desks) -> AsyncIterator[
         port = await stack.enter_async_context(listening(started.app))  # type: ignore[arg-type]
         desks.signing.events_url = f"http://127.0.0.1:{port}/api/webhooks/esign"
         desks.escrow.events_url = f"http://127.0.0.1:{port}/api/webhooks/escrow"
-        desks.signing.deliveries.time_offset = int(clock().timestamp() - time.time())
         yield started
 
 
@@ -125,9 +123,7 @@ async def test_a_deal_is_signed_and_paid_at_providers_whose_every_word_is_fetche
     # Another document, and an envelope that does not say that it is complete, move nothing.
     desks.signing.complete(wanted["id"], "0" * 64, SIGNERS)
     assert await settled(live, "esign", "failed") == ["Another document was signed there."]
-    unsigned = desks.signing.add(
-        {"status": "sent", "reference": wanted["id"], "documentSha256": sha256, "signers": []}
-    )
+    unsigned = desks.signing.open(wanted["id"], sha256, SIGNERS, status="sent")
     desks.signing.tell_completed(unsigned)
     whys = await settled(live, "esign", "failed", 2)
     assert "The provider says that the envelope is sent." in whys
@@ -200,7 +196,7 @@ async def test_money_of_another_amount_or_a_release_that_overtook_moves_a_deal_o
 async def test_what_no_key_signed_and_what_is_not_set_is_refused(
     live: Running, desks: Desks, table: Table, database_url: str, redis_url: str
 ) -> None:
-    body = orjson.dumps({"type": "envelope-completed", "data": {"envelopeId": "env_1"}})
+    body = orjson.dumps({"event": "envelope-completed", "data": {"envelopeId": "env_1"}})
     forged = await table.eve.browser.post("/api/webhooks/esign", content=body)
     assert (forged.status_code, forged.json()["code"]) == (401, "invalid_signature")
     named = {"transaction_id": 1, "event": "transaction.funded"}

@@ -11,6 +11,7 @@ from tolsey.storage.records.selling.deals import (
     DealOffer,
     DealThread,
     LegalSignature,
+    OfferDraft,
 )
 
 
@@ -137,6 +138,29 @@ class AnswerOffer(Message[DealView]):
     at: datetime
     counter_id: str | None = None
     counter: OfferTerms | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftOfferReply(Message[OfferDraft]):
+    """An agent of a party prepares the answer to an offer; nothing of the deal changes until a person sends it.
+
+    `counter` has the terms as the API takes them, which `terms` says in the service's own words; `is_trial`
+    asks whether it could be kept, and keeps nothing.
+    """
+
+    draft: OfferDraft
+    terms: OfferTerms | None
+    is_trial: bool
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscardOfferDraft(Message[OfferDraft]):
+    """A person of the party does not want what an agent prepared."""
+
+    draft: OfferDraft
+    by: str
+    at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,15 +29,9 @@ from tolsey.actors.listing.deals.messages import (
     ReadDeals,
     RequestAccess,
 )
-from tolsey.actors.listing.deals.moves import (
-    SERVICE,
-    DealTurn,
-    GuardFailed,
-    allowed,
-    offer_verbs,
-    target_of,
-    view_of,
-)
+from tolsey.actors.listing.deals.moves import GuardFailed, allowed, target_of
+from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
+from tolsey.actors.listing.deals.views import offer_verbs, view_of
 from tolsey.actors.listing.machines import BUYER, CLOCK, SELLER
 from tolsey.actors.listing.messages import (
     ClockTick,
@@ -179,7 +173,7 @@ def offer(state: ListingState, message: MakeOffer) -> Answer:
     # One offer of a thread is open at a time (rules/marketplace#offers).
     if open_offer(head) is not None:
         raise InvalidTransition("An offer is open: it has to be answered or withdrawn first.", [])
-    made = _offer(lifecycle.existing(state), message.terms, message.at, least=True)
+    made = offer_of(lifecycle.existing(state), message.terms, message.at, least=True)
     made = replace(
         made,
         id=message.offer_id,
@@ -218,7 +212,7 @@ def answer(state: ListingState, message: AnswerOffer) -> Answer:
         case "counter" if message.counter is not None and message.counter_id is not None:
             _put(turn, head, ended, event="offer.counter", actor=actor, by=message.by, quiet=True)
             least = side is Side.BUYER
-            child = _offer(lifecycle.existing(state), message.counter, message.at, least=least)
+            child = offer_of(lifecycle.existing(state), message.counter, message.at, least=least)
             child = replace(
                 child,
                 id=message.counter_id,
@@ -251,7 +245,7 @@ def _put(
         turn.tell(deal, event, actor)
 
 
-def _offer(listing: ListingRecord, terms: OfferTerms, at: datetime, *, least: bool) -> DealOffer:
+def offer_of(listing: ListingRecord, terms: OfferTerms, at: datetime, *, least: bool) -> DealOffer:
     """Make an offer of its terms. Raises Unprocessable for one that the listing does not take."""
     if terms.currency != listing.currency:
         _wrong("amount.currency", f"must be {listing.currency}")

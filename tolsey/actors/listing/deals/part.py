@@ -5,13 +5,15 @@ from typing import Any, ClassVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.listing.deals import negotiating, providers, rooms, signing
+from tolsey.actors.listing.deals import drafting, negotiating, providers, rooms, signing
 from tolsey.actors.listing.deals.messages import (
     AddDealFile,
     AdvanceDeal,
     AnswerOffer,
     CompleteEnvelope,
     DealDue,
+    DiscardOfferDraft,
+    DraftOfferReply,
     EndSignature,
     FollowEscrow,
     MakeOffer,
@@ -39,6 +41,8 @@ class Deals(KindPart[ListingState]):
         on(AdvanceDeal, negotiating.advance),
         on(MakeOffer, negotiating.offer),
         on(AnswerOffer, negotiating.answer),
+        on(DraftOfferReply, drafting.draft),
+        on(DiscardOfferDraft, drafting.discard),
         on(AddDealFile, rooms.add),
         on(ReadDeals, negotiating.read),
         on(DealDue, negotiating.due),

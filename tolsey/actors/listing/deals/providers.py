@@ -16,8 +16,9 @@ from tolsey.actors.listing.deals.messages import (
     FollowEscrow,
     SignatureView,
 )
-from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, GuardFailed
+from tolsey.actors.listing.deals.moves import GuardFailed
 from tolsey.actors.listing.deals.signing import PLATFORM, answered, complete, last_document
+from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
 from tolsey.actors.listing.machines import DEAL, PROVIDER
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Conflict, InvalidTransition

@@ -5,7 +5,7 @@ from typing import Final
 from tolsey.actors.listing import machines
 from tolsey.actors.listing.deals.cases import Stage, is_paused
 from tolsey.actors.listing.deals.messages import AddDealFile, DealView
-from tolsey.actors.listing.deals.moves import DealTurn
+from tolsey.actors.listing.deals.turns import DealTurn
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import InvalidTransition
 from tolsey.runtime.decision import Decision

@@ -19,7 +19,9 @@ from tolsey.actors.listing.deals.messages import (
     ViewDocument,
 )
 from tolsey.actors.listing.deals.metrics import compared
-from tolsey.actors.listing.deals.moves import SERVICE, DealTurn, target_of, view_of
+from tolsey.actors.listing.deals.moves import target_of
+from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
+from tolsey.actors.listing.deals.views import view_of
 from tolsey.actors.listing.machines import CLOCK
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.listing.state import DealHead, ListingState

@@ -1,7 +1,6 @@
 """Deals, as those who are party to them see them."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Self, TypeVar
 
 import orjson
@@ -10,13 +9,13 @@ from pydantic import Field
 from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
 from tolsey.http.answers.base import ApiAnswer, Timestamp
+from tolsey.http.answers.market.offers import OfferAnswer
 from tolsey.http.answers.market.selling import PrivateAnswer, PublicListingAnswer
 from tolsey.http.answers.money.credits import MoneyAnswer, money
 from tolsey.storage.records.selling.deals import (
     DealEvent,
     DealFile,
     DealMetrics,
-    DealOffer,
     DealThread,
     LegalSignature,
     Side,
@@ -42,65 +41,6 @@ class TransferItemAnswer(ApiAnswer):
     delivered_at: Timestamp | None
     verdict: str | None
     reason: str | None
-
-
-class SellerFinancingAnswer(ApiAnswer):
-    """What the seller lends the buyer: `rate` is percent a year."""
-
-    down_payment: int
-    months: int
-    rate: float
-
-
-class EarnoutAnswer(ApiAnswer):
-    """What is paid later, by a metric, up to a cap in minor units."""
-
-    metric: str
-    cap: int
-    months: int
-
-
-class OfferAnswer(ApiAnswer):
-    """An offer, with what the caller may do with it: `side` is whose it is."""
-
-    id: str
-    deal_id: str
-    parent_id: str | None
-    side: str
-    status: str
-    amount: MoneyAnswer
-    type: str
-    seller_financing: SellerFinancingAnswer | None
-    earnout: EarnoutAnswer | None
-    inventory: str
-    contingencies: list[str]
-    closing_by: date | None
-    proof_of_funds: str | None
-    message: str | None
-    valid_until: Timestamp
-    made_at: Timestamp
-    ended_at: Timestamp | None
-    allowed: list[str]
-
-    @classmethod
-    def of(cls, offer: DealOffer, allowed: Sequence[str]) -> Self:
-        """Show an offer."""
-        terms = orjson.loads(offer.terms)
-        return cls.read(
-            offer,
-            side=offer.side.value,
-            status=offer.status.value,
-            amount=MoneyAnswer(amount=offer.amount, currency=offer.currency),
-            seller_financing=_shaped(SellerFinancingAnswer, terms.get("sellerFinancing")),
-            earnout=_shaped(EarnoutAnswer, terms.get("earnout")),
-            contingencies=orjson.loads(offer.contingencies),
-            allowed=list(allowed),
-        )
-
-
-def _shaped(shape: type[Shape], kept: Mapping[str, Any] | None) -> Shape | None:
-    """Show what is kept by the API's names; None where there is none."""
-    return None if kept is None else shape.model_validate(kept, by_alias=True, by_name=False)
 
 
 class DealAnswer(ApiAnswer):

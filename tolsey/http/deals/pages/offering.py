@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from quart import Blueprint, Response, request
 
-from tolsey.actors.refusals import Refusal
-from tolsey.http.answers.market.deals import OfferAnswer
+from tolsey.actors.refusals import NotFound, Refusal
+from tolsey.http.answers.market.offers import OfferAnswer, OfferDraftAnswer, OfferTermsAnswer
+from tolsey.http.deals import drafts, threads
 from tolsey.http.deals import offers as offer_routes
-from tolsey.http.deals import threads
 from tolsey.http.deals.bodies_of_deals import NewOffer
 from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.room import listing_of_deal
@@ -55,13 +55,15 @@ class OfferFormPage(Page):
     least: str
     currency: str
     countered: OfferAnswer | None
+    is_drafted: bool = False
+    """Whether it begins with what an agent prepared."""
     filled: Filled = field(default_factory=Filled)
 
     @property
     def address(self) -> str:
         """Where the form goes."""
         to = f"?to={self.countered.id}" if self.countered is not None else ""
-        return f"/deals/{self.deal_id}/offer{to}"
+        return f"/deals/{self.deal_id}/offer{to}{'&draft=yes' if self.is_drafted else ''}"
 
     @property
     def theirs(self) -> str:
@@ -108,12 +110,25 @@ async def make_offer(deal_id: str) -> Response:
     return sent_on(f"/deals/{deal_id}?done=moved")
 
 
+@routes.post("/discard")
+@page
+async def discard_draft(deal_id: str) -> Response:
+    """Discard what an agent prepared, and go back to the deal."""
+    try:
+        await drafts.discard_offer_draft(request.args.get("to", ""))
+    except NotFound:
+        return sent_on(f"/deals/{deal_id}")
+    return sent_on(f"/deals/{deal_id}?done=discarded")
+
+
 async def _page(deal_id: str, filled: Filled | None = None) -> OfferFormPage:
     party, deal = await party_to(deal_id), await threads.get_deal(deal_id)
     listing = (await listing_of_deal(party)).listing
     to = request.args.get("to")
     countered = deal.offer if deal.offer is not None and deal.offer.id == to else None
     currency = listing.currency or ""
+    drafted = await _drafted(countered)
+    begins: OfferAnswer | OfferTermsAnswer | None = drafted or countered
     return OfferFormPage(
         deal_id=deal_id,
         title=listing.title,
@@ -121,11 +136,23 @@ async def _page(deal_id: str, filled: Filled | None = None) -> OfferFormPage:
         least=money(listing.min_offer, currency).removesuffix(".00"),
         currency=currency,
         countered=countered,
-        filled=filled or Filled({"validFor": USUAL, **(_typed(countered) if countered else {})}),
+        is_drafted=drafted is not None,
+        filled=filled or Filled({"validFor": USUAL, **(_typed(begins) if begins else {})}),
     )
 
 
-def _typed(offer: OfferAnswer) -> dict[str, str]:
+async def _drafted(countered: OfferAnswer | None) -> OfferTermsAnswer | None:
+    """Read the terms that an agent prepared, where the form was asked for with them."""
+    if countered is None or request.args.get("draft") != "yes":
+        return None
+    try:
+        drafted: OfferDraftAnswer = await drafts.get_offer_draft(countered.id)
+    except NotFound:
+        return None
+    return drafted.counter
+
+
+def _typed(offer: OfferAnswer | OfferTermsAnswer) -> dict[str, str]:
     """Write the terms of an offer as they could have been typed."""
     found = {
         "amount": as_typed(offer.amount.amount, offer.amount.currency),
@@ -140,7 +167,17 @@ def _typed(offer: OfferAnswer) -> dict[str, str]:
     if (later := offer.earnout) is not None:
         found["cap"] = as_typed(later.cap, offer.amount.currency)
         found |= {"metric": later.metric, "earnoutMonths": str(later.months)}
+    if isinstance(offer, OfferTermsAnswer):
+        found |= {"message": offer.message or "", "proofOfFunds": offer.proof_of_funds or ""}
+        if offer.valid_until is not None:
+            found["validFor"] = _nearest(offer.valid_until)
     return found
+
+
+def _nearest(until: datetime) -> str:
+    """Say for how long an offer would stand, of the times that the form has, from now on."""
+    hours = (until - now()).total_seconds() / 3600
+    return min(LASTS, key=lambda one: abs(int(one) - hours))
 
 
 def _read(values: Mapping[str, str], currency: str) -> dict[str, Any]:

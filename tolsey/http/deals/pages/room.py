@@ -1,6 +1,6 @@
 """The pages of deals: all of one person, one with everything in it, its private facts, and its ledger."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ from tolsey.http.answers.market.deals import (
     DealListingAnswer,
     LedgerCheckAnswer,
 )
+from tolsey.http.deals import drafts, threads
 from tolsey.http.deals import offers as offer_routes
-from tolsey.http.deals import threads
 from tolsey.http.deals.bodies_of_deals import DealQuery
 from tolsey.http.deals.pages import words
-from tolsey.http.deals.pages.showing import DealPage, OfferShown, PaperShown, amount
+from tolsey.http.deals.pages.showing import DealPage, DraftShown, OfferShown, PaperShown, amount
 from tolsey.http.deals.parties import Party, party_to
 from tolsey.http.deals.room import routes as rooms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
@@ -160,12 +160,24 @@ async def deal_page(deal_id: str, **said: Any) -> DealPage:
             OfferShown(one, deal.role, verbs.get(one.id, []) if may_act(party) else [])
             for one in offered.items
         ],
+        draft=await _draft(verbs, may_act=may_act(party)),
         papers=[PaperShown(one, deal.role in signed_by(one)) for one in papers],
         files=files,
         viewings=viewings,
         events=[DealEventAnswer.of(one) for one in reversed(lines)],
         **said,
     )
+
+
+async def _draft(verbs: Mapping[str, Sequence[str]], *, may_act: bool) -> DraftShown | None:
+    """Find what an agent prepared for the offer that waits for the reader's side."""
+    for offer_id, names in verbs.items():
+        try:
+            found = await drafts.get_offer_draft(offer_id)
+        except NotFound:
+            continue
+        return DraftShown(found, may_send=may_act and found.reply in names) if names else None
+    return None
 
 
 def may_act(party: Party) -> bool:

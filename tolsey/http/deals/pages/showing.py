@@ -9,8 +9,8 @@ from tolsey.http.answers.market.deals import (
     DealEventAnswer,
     DealFileAnswer,
     DealViewingAnswer,
-    OfferAnswer,
 )
+from tolsey.http.answers.market.offers import OfferAnswer, OfferDraftAnswer
 from tolsey.http.answers.money.credits import MoneyAnswer
 from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.words import MoveWords
@@ -102,6 +102,40 @@ class OfferShown:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftShown:
+    """What an agent prepared as the answer to an offer, to a person of the party whose answer it would be."""
+
+    draft: OfferDraftAnswer
+    may_send: bool
+
+    @property
+    def says(self) -> str:
+        """What it would say to the other party."""
+        counter = self.draft.counter
+        if counter is not None:
+            return _("Counter with %(price)s") % {"price": amount(counter.amount)}
+        return _("Accept the offer") if self.draft.reply == "accept" else _("Refuse the offer")
+
+    @property
+    def message(self) -> str:
+        """What the other party would read."""
+        return (self.draft.counter and self.draft.counter.message) or ""
+
+    @property
+    def sends(self) -> str:
+        """Where a person looks at it once more, changes it, and sends it."""
+        draft = self.draft
+        if draft.counter is not None:
+            return f"/deals/{draft.deal_id}/offer?to={draft.offer_id}&draft=yes"
+        return f"/deals/{draft.deal_id}/offers/{draft.offer_id}/{draft.reply}"
+
+    @property
+    def discards(self) -> str:
+        """Where it is discarded."""
+        return f"/deals/{self.draft.deal_id}/offer/discard?to={self.draft.offer_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class PaperShown:
     """A document of a deal: how far it is signed, and by whom."""
 
@@ -142,6 +176,7 @@ class DealPage(Page):
     """The name of the other party; empty while it is not to be known."""
     may_act: bool
     offers: Sequence[OfferShown]
+    draft: DraftShown | None
     papers: Sequence[PaperShown]
     files: Sequence[DealFileAnswer] | None
     """None while the data room is closed to the reader."""

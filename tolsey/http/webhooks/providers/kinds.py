@@ -1,6 +1,6 @@
 """How each kind of provider proves what it sends, and what its events are called.
 
-An e-signature provider signs as a mail provider does. An escrow provider signs nothing: what it says is fetched
+An e-signature provider signs as DocuSign Connect does. An escrow provider signs nothing: what it says is fetched
 from it again before it counts, and a transaction that no deal names is not looked at. A mail provider signs as Standard Webhooks says, a code host as GitHub does (Gitea and Forgejo do the same), a
 messaging service as Slack does. What makes an event a repeat is always something that was signed.
 """
@@ -26,6 +26,15 @@ ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 TYPE: Final = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 KEY_PREFIX: Final = b"whsec_"
 HUB_SIGNATURE: Final = re.compile(rb"sha256=([0-9a-f]{64})")
+CONNECT_SIGNATURE: Final = re.compile(rb"x-docusign-signature-[0-9]{1,3}")
+FUNDED: Final = frozenset(
+    {"transaction.funded", "payment_approved", "transaction.payment_approved"}
+)
+"""What escrow providers call it when the buyer's money is there: the specification's word, and escrow.com's."""
+RELEASED: Final = frozenset(
+    {"transaction.released", "complete", "transaction.complete", "payment_disbursed"}
+)
+"""What they call it when the seller is paid, likewise."""
 DATED_SIGNATURE: Final = re.compile(rb"v0=([0-9a-f]{64})")
 
 
@@ -58,6 +67,8 @@ class ProviderKind:
     needs: tuple[str, ...] = ()
     """The settings beside `setting` without which nothing of it can be done."""
     is_signed: bool = True
+    asks_again: bool = False
+    """Whether what failed is looked at again when it comes again."""
 
     @property
     def path(self) -> str:
@@ -170,10 +181,29 @@ def _challenge(parsed: Body) -> dict[str, Any] | None:
     return {"challenge": asked[:1_000]}
 
 
+def _prove_connect(body: bytes, headers: Headers, secrets: Sequence[bytes], now: float) -> None:
+    """Prove by `X-DocuSign-Signature-N`, one for each key, over the body alone (developers.docusign.com, HMAC).
+
+    It has no time: what comes again is known by its envelope, which is asked for again anyway.
+    """
+    del now
+    claimed = []
+    for name, value in headers:
+        if CONNECT_SIGNATURE.fullmatch(name):
+            try:
+                claimed.append(base64.b64decode(value, validate=True))
+            except binascii.Error as error:
+                raise Forged from error
+    _require_signed(body, secrets, claimed)
+
+
 def _envelope_notice(body: bytes, headers: Headers, parsed: Body) -> ProviderNotice:
-    named = _mail_notice(body, headers, parsed)
-    _named(lenient(parsed.get("data")).get("envelopeId"), ID, "data.envelopeId")
-    return named
+    """Name an event as Connect's JSON does: `event`, and the envelope in `data` (JSON SIM event model)."""
+    del body, headers
+    about = _named(lenient(parsed.get("data")).get("envelopeId"), ID, "data.envelopeId")
+    kind = _named(parsed.get("event"), TYPE, "event")
+    event_id = _named(f"{about}:{kind}", ID, "data.envelopeId")
+    return ProviderNotice(event_id=event_id, type=kind, about=about)
 
 
 def _unsigned(body: bytes, headers: Headers, secrets: Sequence[bytes], now: float) -> None:
@@ -182,7 +212,11 @@ def _unsigned(body: bytes, headers: Headers, secrets: Sequence[bytes], now: floa
 
 
 def _escrow_notice(body: bytes, headers: Headers, parsed: Body) -> ProviderNotice:
-    """Name an event by its transaction and type: nothing else of it could be believed."""
+    """Name an event by its transaction and type: nothing else of it could be believed.
+
+    Both stand beside an `event_type` that says `transaction` (escrow.com/api/docs/webhooks, which asks for every
+    one to be fetched again).
+    """
     del body, headers
     told = parsed.get("transaction_id")
     about = _named(str(told) if isinstance(told, int) else told, ID, "transaction_id")
@@ -213,8 +247,9 @@ ESIGN: Final = ProviderKind(
     name="esign",
     setting="ESIGN_WEBHOOK_SECRET",
     needs=("ESIGN_API_URL", "ESIGN_API_KEY"),
-    prove=_prove_standard,
+    prove=_prove_connect,
     notice=_envelope_notice,
+    asks_again=True,
     acted_on=frozenset({"envelope-completed"}),
     call=lambda event_id: AskProvider(provider="esign", event_id=event_id),
 )
@@ -225,7 +260,8 @@ ESCROW: Final = ProviderKind(
     is_signed=False,
     prove=_unsigned,
     notice=_escrow_notice,
-    acted_on=frozenset({"transaction.funded", "transaction.released"}),
+    acted_on=FUNDED | RELEASED,
+    asks_again=True,
     call=lambda event_id: AskProvider(provider="escrow", event_id=event_id),
 )
 KINDS: Final = (MAIL, CODE_HOST, MESSAGING, ESIGN, ESCROW)

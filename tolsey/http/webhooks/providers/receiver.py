@@ -133,7 +133,7 @@ class ProviderEvents:
         key = f"{event.provider}:{event.event_id}"
         async with self._database.transaction() as tx:
             # What anybody could have posted too early is looked at again when it comes again.
-            again = not self._kind.is_signed
+            again = self._kind.asks_again
             is_new = await provider_events.add(tx, event, again=again)
             if is_new and self._kind.call and event.state == ProviderEventState.WAITING:
                 if again:

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
-from tolsey.storage.owners import Belongs, RowOwner
+from tolsey.storage.owners import ID_ALONE, OF_ORGANIZATION, Belongs, RowOwner
 from tolsey.storage.tables import Jsonb, Personal, stored
 
 
@@ -174,6 +174,33 @@ class DealOffer:
     made_by: Annotated[str, Personal.USER]
     made_at: datetime
     ended_at: datetime | None = None
+
+
+@stored(
+    "offer_drafts",
+    key=("offer_id", "side"),
+    belongs=(OF_ORGANIZATION, Belongs(to=RowOwner.USER, by="drafted_by", stays=ID_ALONE)),
+    export="offerDrafts",
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferDraft:
+    """An answer to an offer that an agent prepared for a party, which the other does not see: a row of offer_drafts.
+
+    `counter` is JSON text of the terms as the API takes them. A person of the party sends it, or discards it.
+    """
+
+    offer_id: str
+    deal_id: str
+    side: Side
+    """Whose answer it would be."""
+    organization_id: str
+    reply: str
+    counter: Annotated[str | None, Jsonb, Personal.FREE_TEXT] = None
+    note: Annotated[str | None, Personal.FREE_TEXT] = None
+    """Why, in the agent's words, for whoever decides."""
+    drafted_by: Annotated[str, Personal.USER]
+    drafted_at: datetime
+    discarded_at: datetime | None = None
 
 
 @stored(

@@ -9,12 +9,14 @@ from pydantic import Field
 from tolsey.actors.listing.deals.messages import ReadDeals
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
-from tolsey.http.answers.market.deals import DealAnswer, OfferAnswer
+from tolsey.http.answers.market.deals import DealAnswer
+from tolsey.http.answers.market.offers import OfferAnswer
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import Amount
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, ToolPage, reads
 from tolsey.http.mcp.tools.pages import PageArguments, Pages
 from tolsey.http.mcp.tools.shop_words import ShopText
+from tolsey.storage.database import Database
 from tolsey.storage.records.selling.deals import DealThread, Side
 from tolsey.storage.selling import deals, listings
 
@@ -80,6 +82,18 @@ class AskedOffers(PageArguments):
     deal_id: DealId
 
 
+async def deal_of(
+    database: Database, principal: Principal, deal_id: str
+) -> tuple[DealThread, Side]:
+    """Find a deal of the store's organization; 404 for another's, as for one that is not there."""
+    deal = await deals.find(database, deal_id)
+    if deal is not None:
+        sides = {deal.buyer_id: Side.BUYER, deal.seller_id: Side.SELLER}
+        if (side := sides.get(principal.organization_id)) is not None:
+            return deal, side
+    raise NotFound("There is no such deal.")
+
+
 class DealTools(ReadTools):
     """Reads the deals of a store's organization for whoever the gate admitted."""
 
@@ -119,7 +133,7 @@ class DealTools(ReadTools):
     )
     async def get(self, principal: Principal, asked: AskedDeal) -> DealDetail:
         """Read a deal."""
-        deal, side = await self._deal(principal, asked.deal_id)
+        deal, side = await deal_of(self._service.database, principal, asked.deal_id)
         answer = await self._answer(deal, side)
         titles = await self._titles([deal])
         return DealDetail.read(
@@ -137,7 +151,7 @@ class DealTools(ReadTools):
     async def offers(self, principal: Principal, asked: AskedOffers) -> ToolPage[DealOfferRead]:
         """List offers."""
         after = self.offer_pages.after(asked)
-        deal, _side = await self._deal(principal, asked.deal_id)
+        deal, _side = await deal_of(self._service.database, principal, asked.deal_id)
         found = await deals.offers(
             self._service.database, deal.id, after[0] if after else None, asked.limit + 1
         )
@@ -147,15 +161,6 @@ class DealTools(ReadTools):
             key=lambda one: (one.id,),
             show=lambda one: DealOfferRead.read(OfferAnswer.of(one, ())),
         )
-
-    async def _deal(self, principal: Principal, deal_id: str) -> tuple[DealThread, Side]:
-        """Find a deal of the store's organization; 404 for another's, as for one that is not there."""
-        deal = await deals.find(self._service.database, deal_id)
-        if deal is not None:
-            sides = {deal.buyer_id: Side.BUYER, deal.seller_id: Side.SELLER}
-            if (side := sides.get(principal.organization_id)) is not None:
-                return deal, side
-        raise NotFound("There is no such deal.")
 
     async def _answer(self, deal: DealThread, side: Side) -> DealAnswer:
         message = ReadDeals((deal.id,), self._service.clock())

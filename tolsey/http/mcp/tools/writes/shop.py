@@ -19,6 +19,7 @@ from tolsey.http.mcp.registry import InputRequired, Tool, ToolResult
 from tolsey.http.mcp.server import answer_to
 from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.competitors.scanning import ScanWriter
+from tolsey.http.mcp.tools.deals.drafting import OfferReplyWriter
 from tolsey.http.mcp.tools.launch.running import RequestLaunchProbe, RunLaunchMilestone
 from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
@@ -69,6 +70,7 @@ def writers(service: Service) -> Sequence[Tool]:
         DeleteMemory,
         RunLaunchMilestone,
         RequestLaunchProbe,
+        OfferReplyWriter,
     )
     return [
         *(writer.tool(change) for change in CHANGES),
