@@ -124,7 +124,7 @@ async def join(street: Street, page: Page) -> None:
     assert await page.text("h1") == "Join Harrow & Tide"
     await page.click("main button")
     assert "You belong here now." in await page.text("main")
-    await page.click("nav a")
+    await page.click(".bar .brand")
     assert await page.address() == "/"
     assert "Harrow & Tide" in await page.text("main")
 

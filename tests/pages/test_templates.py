@@ -133,7 +133,7 @@ def test_another_catalogue_reaches_templates_counts_and_the_sentences_of_python(
     written = io.BytesIO()
     write_mo(written, said)
     written.seek(0)
-    monkeypatch.setattr(catalogue, "TRANSLATIONS", GNUTranslations(written))
+    monkeypatch.setitem(catalogue.TRANSLATIONS, "en", GNUTranslations(written))
 
     page = rendered(RefusalPage(sentence(NotFound("There is no such organization."))))
     assert "<h1>Das ging nicht</h1>" in page

@@ -31,6 +31,7 @@ from tolsey.http.deals.pages import signing as deal_papers
 from tolsey.http.deals.room import routes as data_rooms
 from tolsey.http.description import guides
 from tolsey.http.files import routes as files
+from tolsey.http.home import lists as list_pages
 from tolsey.http.home import pages as home
 from tolsey.http.intelligence import (
     calibrating,
@@ -132,6 +133,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     privacy_pages.routes,
     files.routes,
     home.routes,
+    list_pages.routes,
     store_pages.routes,
     integrations.routes,
     registry.routes,

@@ -42,7 +42,6 @@ from tolsey.http.layout.forms import Filled
 from tolsey.http.operations import of_caller
 from tolsey.http.web.access import (
     Role,
-    caller,
     first_organization,
     member_of,
     organization_of,
@@ -51,7 +50,6 @@ from tolsey.http.web.access import (
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.paging import key_in
 from tolsey.storage.money import credits
-from tolsey.storage.people import accounts
 from tolsey.storage.records.runtime.operations import Operation
 
 SHOWN_ENTRIES: Final = 30
@@ -224,12 +222,10 @@ async def _account(
     await member_of(organization_id, at_least)
     after = spent_after(key_in(cursor))
     database, at, to = service().database, now(), organization(organization_id)
-    own = await accounts.organizations_of(database, caller().user_id, "", MOST_ORGANIZATIONS)
     found = await ask(to, ReadCredits(at, after))
     entries = await credits.movements(database, organization_id, SHOWN_ENTRIES)
     return BillingAccount(
         organization=await organization_of(organization_id),
-        organizations=own,
         held=await ask(to, ReadSubscription(at)),
         credits=CreditsAnswer.of(found),
         first=GrantAnswer.read(found.first) if found.first else None,

@@ -1,6 +1,6 @@
 """What the billing pages show: an organization's plan, its credits and what moved them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
@@ -58,7 +58,6 @@ class BillingAccount:
     """What there is to show: an organization, what it pays for, its credits, at a moment."""
 
     organization: OrganizationRow
-    organizations: Sequence[OrganizationRow]
     held: SubscriptionView
     credits: CreditsAnswer
     first: GrantAnswer | None
@@ -86,11 +85,6 @@ class BillingAccount:
     def cancel_address(self) -> str:
         """Where the plan is cancelled."""
         return address(self.id, f"{PATH}/cancel")
-
-    @property
-    def others(self) -> Mapping[str, str]:
-        """The pages of the reader's other organizations, with their names."""
-        return {address(one.id): one.name for one in self.organizations if one.id != self.id}
 
     @property
     def plan(self) -> Plan:

@@ -71,7 +71,6 @@ class HomePage(Page):
 
     template = "home/home.html"
     organization: OrganizationRow
-    organizations: Sequence[OrganizationRow]
     wants: Sequence[Want]
     stores: Sequence[StoreLine]
     listings: Sequence[ListingLine]
@@ -83,15 +82,6 @@ class HomePage(Page):
     def may_act(self) -> bool:
         """Whether who looks may add stores and spend money."""
         return RANKS[self.organization.role] >= RANKS["admin"]
-
-    @property
-    def others(self) -> dict[str, str]:
-        """The pages of the reader's other organizations, with their names."""
-        return {
-            billing_address(one.id, "/"): one.name
-            for one in self.organizations
-            if one.id != self.organization.id
-        }
 
     @property
     def billing(self) -> str:
@@ -136,13 +126,12 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
     credits = await ask(to, ReadCredits(at))
     return HomePage(
         organization=chosen,
-        organizations=own,
         wants=[
             *await inbox.wanted(database, caller().user_id, own, at),
             *first_steps(chosen, [(row, parts[row.id]) for row in rows], listed),
         ],
-        stores=[_store(row, parts[row.id]) for row in rows],
-        listings=[_listing(view, at) for view in listed],
+        stores=[store_line(row, parts[row.id]) for row in rows],
+        listings=[listing_line(view, at) for view in listed],
         credits=CreditsAnswer.of(credits),
         held=held,
         is_operator=await is_administrator(),
@@ -182,14 +171,16 @@ def first_steps(
     return []
 
 
-def _store(row: StoreRow, parts: StoreParts) -> StoreLine:
+def store_line(row: StoreRow, parts: StoreParts) -> StoreLine:
+    """Tell of a store what a list shows."""
     connection = parts.connection
     standing = worst([health.connection_of(parts), health.webhooks_of(parts)])
     shop = connection.shop_domain if connection else _("No shop yet")
     return StoreLine(row.name, health.address_of(row), shop, standing)
 
 
-def _listing(view: ListingView, at: datetime) -> ListingLine:
+def listing_line(view: ListingView, at: datetime) -> ListingLine:
+    """Tell of a listing what a list shows."""
     settled = [verification.settle(proof.verification, at) for proof in view.proofs]
     chosen = verification.primary(settled, at)
     standing = proofs.proof_of(chosen)

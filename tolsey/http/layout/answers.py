@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, cast
 from urllib.parse import quote
@@ -12,15 +11,15 @@ from quart import Blueprint, Quart, Response, g, redirect, request
 
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import MissingCredential, Refusal, Unauthorized, Unprocessable
-from tolsey.http.layout.catalogue import _
+from tolsey.http.layout import shell
+from tolsey.http.layout.catalogue import ENGLISH, LANGUAGES, _, speak
 from tolsey.http.layout.forms import WHOLE, Filled, Misfilled, unreadable
 from tolsey.http.layout.templates import Page, rendered
-from tolsey.http.web.access import Caller, identify
+from tolsey.http.web.access import Caller
 from tolsey.http.web.api_model import NUL
 from tolsey.http.web.callers.cookies import SAFE_METHODS
 from tolsey.http.web.limits import TooManyRequests
 from tolsey.http.web.refusing import errors
-from tolsey.storage.errors import StorageError
 
 SEE_OTHER: Final = 303
 HOME: Final = "/"
@@ -63,11 +62,12 @@ def shown(
     """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
     status = refusal.status if refusal else status
     who = signed_in()
-    written = rendered(page, who.email if who else None)
+    written = rendered(page, who.email if who else None, shell.present())
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = policy(
         form_targets, has_script=page.has_script, has_frame=page.has_frame
     )
+    response.vary.add("Accept-Language")
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
     # Without a referrer browsers say that a form comes from nowhere (Fetch, "Origin" header).
     response.headers["Referrer-Policy"] = "same-origin"
@@ -146,9 +146,16 @@ def answer_with_pages(routes: Blueprint) -> None:
         return await on_refusal(refusal_of(error))
 
     routes.before_request(require_text)
+    routes.before_request(_for_reader)
     routes.register_error_handler(Refusal, on_refusal)
     routes.register_error_handler(ProcessorError, on_processor)
     routes.after_request(_translated)
+
+
+async def _for_reader() -> None:
+    """Write for whoever asks: in their language, in the frame of who they are."""
+    speak(request.accept_languages.best_match(LANGUAGES) or ENGLISH)
+    await shell.prepare()
 
 
 def install(app: Quart) -> None:
@@ -173,8 +180,7 @@ async def _translated(answer: Response) -> Response:
     if answer.mimetype != errors.PROBLEM:
         return answer
     problem = orjson.loads(await answer.get_data())
-    with suppress(StorageError):  # the page can be read without a name on it
-        await identify()
+    await _for_reader()
     status = int(problem["status"])
     page = shown(RefusalPage(_(problem["detail"]), status, problem["requestId"]), status)
     for name in ("Retry-After", "Allow", "Vary", "WWW-Authenticate"):

@@ -5,11 +5,13 @@ from datetime import datetime
 from typing import Final
 
 from quart import Blueprint, Response, request
+from werkzeug.datastructures import MultiDict
 
 from tolsey.http.layout.answers import answer_with_pages, policy, shown
 from tolsey.http.layout.charts import Chart, Mark
 from tolsey.http.layout.forms import WHOLE, Filled
 from tolsey.http.layout.standings import URGENCY, Want
+from tolsey.http.layout.tables import Column, arranged
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import public, require_own_machine
 from tolsey.http.web.context import now
@@ -48,6 +50,15 @@ CHARTS: Final = (
     ),
 )
 
+COLUMNS: Final = (
+    Column[tuple[str, str]]("Store", "name", lambda one: one[0]),
+    Column[tuple[str, str]]("State", "state", lambda one: one[1]),
+)
+LINES: Final = (("Pebble Post", "Works"), ("Corner", "Not connected"))
+TABLE: Final = arranged(
+    "/ui/parts", COLUMNS, LINES, MultiDict({"sort": "name"}), filters={}, asked={}
+)
+
 routes = Blueprint("gallery", __name__)
 answer_with_pages(routes)
 
@@ -70,6 +81,7 @@ class PartsPage(Page):
     misfilled = MISFILLED
     wants = WANTS
     charts = CHARTS
+    table = TABLE
 
 
 @routes.get("/ui")

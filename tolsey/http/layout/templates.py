@@ -5,7 +5,7 @@ from typing import ClassVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tolsey.http.layout import assets, words
-from tolsey.http.layout.catalogue import _, counted
+from tolsey.http.layout.catalogue import _, counted, language
 
 
 class Page:
@@ -42,6 +42,7 @@ def environment(*packages: str) -> Environment:
         "whole_credit": words.whole_credit,
     }
     made.globals["style_address"] = assets.STYLE_ADDRESS
+    made.globals["language"] = language
     made.globals["asset"] = assets.address_of
     return made
 
@@ -55,6 +56,6 @@ def compile_all() -> None:
         ENVIRONMENT.get_template(name)
 
 
-def rendered(page: Page, viewer: str | None = None) -> str:
-    """Write a page; `viewer` is the address of who is signed in."""
-    return ENVIRONMENT.get_template(page.template).render(page=page, viewer=viewer)
+def rendered(page: Page, viewer: str | None = None, shell: object = None) -> str:
+    """Write a page; `viewer` is the address of who is signed in, `shell` the frame around it."""
+    return ENVIRONMENT.get_template(page.template).render(page=page, viewer=viewer, shell=shell)

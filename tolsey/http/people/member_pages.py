@@ -34,13 +34,12 @@ from tolsey.http.web.access import (
     public,
 )
 from tolsey.http.web.context import now, service
-from tolsey.storage.people import accounts, invitations, members
+from tolsey.storage.people import invitations, members
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.invitations import InvitationRow
 from tolsey.storage.people.members import MemberRow
 
 PATH: Final = "/people"
-MOST_ORGANIZATIONS: Final = 200
 
 routes = Blueprint("member_pages", __name__)
 answer_with_pages(routes)
@@ -100,7 +99,6 @@ class PeoplePage(OrganizationPage):
     """Who belongs to an organization, and who is invited."""
 
     template = "people/people.html"
-    others: Mapping[str, str]
     members: Sequence[MemberAnswer]
     invitations: Sequence[InvitationAnswer]
     filled: Filled = field(default_factory=Filled)
@@ -253,7 +251,6 @@ async def _people(
 ) -> PeoplePage:
     organization = await organization_of(organization_id)
     database, you = service().database, caller().user_id
-    own = await accounts.organizations_of(database, you, "", MOST_ORGANIZATIONS)
     waiting: Sequence[InvitationRow] = ()
     if RANKS[organization.role] >= RANKS["admin"]:
         waiting = await invitations.listed(
@@ -262,7 +259,6 @@ async def _people(
     return PeoplePage(
         organization=organization,
         you=you,
-        others={address(one.id): one.name for one in own if one.id != organization_id},
         members=[
             MemberAnswer.of(one) for one in await members.members_of(database, organization_id)
         ],
