@@ -9,6 +9,7 @@ from tolsey.actors.listing.deals.marks import INSPECTION_DAYS
 from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.metrics import compared
 from tolsey.http.answers.market.deals import DealFiguresAnswer
+from tolsey.http.layout.catalogue import ENGLISH, read_in
 from tolsey.http.layout.words import money
 from tolsey.storage.records.selling.listing import ListingRecord
 
@@ -23,6 +24,7 @@ FORMS: Final = Environment(
 )
 
 
+@read_in(ENGLISH)
 def written(
     document_type: str,
     view: DealView,
@@ -33,7 +35,7 @@ def written(
     figures: DealFiguresAnswer | None = None,
     agreed: DealFiguresAnswer | None = None,
 ) -> str:
-    """Write a document of a deal, as one self-contained page of HTML."""
+    """Write a document of a deal, as one self-contained page of HTML: in English, whoever asks for it."""
     deal, offer, version = view.deal, view.offer, VERSIONS[document_type]
     price = money(deal.price, deal.currency) if deal.price and deal.currency else ""
     return FORMS.get_template(f"{version}.html").render(

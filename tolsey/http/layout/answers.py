@@ -7,11 +7,12 @@ from typing import Final, cast
 from urllib.parse import quote
 
 import orjson
+from babel import negotiate_locale
 from quart import Blueprint, Quart, Response, g, redirect, request
 
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import MissingCredential, Refusal, Unauthorized, Unprocessable
-from tolsey.http.layout import shell
+from tolsey.http.layout import shell, words
 from tolsey.http.layout.catalogue import ENGLISH, LANGUAGES, _, speak
 from tolsey.http.layout.forms import WHOLE, Filled, Misfilled, unreadable
 from tolsey.http.layout.templates import Page, rendered
@@ -23,6 +24,8 @@ from tolsey.http.web.refusing import errors
 
 SEE_OTHER: Final = 303
 HOME: Final = "/"
+ZONE: Final = "zone"
+"""The cookie in which page.js tells in which time zone its reader is."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ def shown(
     written = rendered(page, who.email if who else None, shell.present())
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = policy(
-        form_targets, has_script=page.has_script, has_frame=page.has_frame
+        form_targets,
+        has_script=page.has_script or shell.present() is not None,
+        has_frame=page.has_frame,
     )
     response.vary.add("Accept-Language")
     response.headers["X-Frame-Options"] = "DENY"  # for browsers that do not read the policy
@@ -154,7 +159,9 @@ def answer_with_pages(routes: Blueprint) -> None:
 
 async def _for_reader() -> None:
     """Write for whoever asks: in their language, in the frame of who they are."""
-    speak(request.accept_languages.best_match(LANGUAGES) or ENGLISH)
+    wanted = [tag for tag, quality in request.accept_languages if quality > 0]
+    speak(negotiate_locale(wanted, LANGUAGES, sep="-") or ENGLISH)
+    words.tell_time_in(request.cookies.get(ZONE, ""))
     await shell.prepare()
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 LOCALES: Final = str(resources.files("tolsey.http").joinpath("locale"))
 ENGLISH: Final = "en"
-LANGUAGES: Final = (ENGLISH,)
+LANGUAGES: Final = (ENGLISH, "de")
 """What pages and mails are written in; the first for whoever asks for none of them."""
 TRANSLATIONS: Final = {
     name: gettext.translation("tolsey", LOCALES, [name], fallback=name == ENGLISH)

@@ -6,6 +6,8 @@ from functools import cached_property
 from math import ceil, floor, log10
 from typing import Final
 
+from tolsey.http.layout.words import number
+
 STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 LINES: Final = 4
 MOST_MARKS: Final = 30
@@ -74,7 +76,7 @@ class Chart:
     @property
     def ticks(self) -> Sequence[str]:
         """What stands at the lines, from the top down."""
-        return [f"{self.top * n / LINES:,.6g}" for n in range(LINES, -1, -1)]
+        return [number(self.top * n / LINES) for n in range(LINES, -1, -1)]
 
     @property
     def lines(self) -> Sequence[float]:

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from quart import g, request
 
 from tolsey.http.layout.catalogue import _
-from tolsey.http.web.callers import cookies
 from tolsey.http.web.access import RANKS, identify
+from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import service
 from tolsey.storage.commerce import stores
 from tolsey.storage.commerce.stores import StoreRow

@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 Line = TypeVar("Line")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column(Generic[Line]):
     """A column: what it is called, the word that its address sorts by, and what a line is sorted by."""
 

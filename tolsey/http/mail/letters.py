@@ -6,6 +6,7 @@ from typing import Final
 
 from tolsey.actors.mail import MailEvent
 from tolsey.http.clients.smtp import one_line
+from tolsey.http.layout.catalogue import ENGLISH, read_in
 from tolsey.http.layout.templates import ENVIRONMENT
 from tolsey.http.layout.words import money
 from tolsey.http.mail.book import StatusMail
@@ -29,8 +30,16 @@ def letter(
     *,
     link: str = "",
     unsubscribe: str = "",
+    language: str = ENGLISH,
 ) -> Letter:
-    """Write the mail of an event; facts are people's words, so each is one line and escaped."""
+    """Write the mail of an event in a language; facts are people's words, so each is one line and escaped."""
+    with read_in(language):
+        return _written(event, facts, link, unsubscribe)
+
+
+def _written(
+    event: MailEvent | StatusMail, facts: Mapping[str, str], link: str, unsubscribe: str
+) -> Letter:
     filled = {name: one_line(fact) for name, fact in facts.items()}
     if "minor" in filled:
         filled["amount"] = money(int(filled["minor"]), filled["currency"].upper())
