@@ -73,7 +73,6 @@ SENT = Filled(
 OFFER = Offer(plans.PRO, Cadence.MONTHLY)
 TRICKED = account(
     organization=replace(ANN, name=HOSTILE),
-    organizations=[ANN, replace(ANN, id='org_"><script>', name=HOSTILE)],
     held=replace(HELD, dunning_since=AT, dunning_url=f"https://pay.example/{HOSTILE}"),
 )
 # An app's own name is not shown with letters that turn the line; a store's is.
@@ -239,7 +238,6 @@ SHOWN = Shown(Badge.GREEN, verification_of(LISTED, AT), AT)
 WANTED = [*wanted_by_store(STORE, PARTS), *wanted_by_listing(LISTED, AT)]
 HOME = HomePage(
     organization=replace(ANN, name=HOSTILE),
-    organizations=[ANN, replace(ANN, id='org_"><script>', name=HOSTILE)],
     wants=WANTED,
     stores=[StoreLine(HOSTILE, "/stores/store_1", HOSTILE, connection_of(PARTS))],
     listings=[ListingLine(HOSTILE, "/selling/listing_1", proof_of(VERIFIED))],
