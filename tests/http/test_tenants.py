@@ -41,6 +41,13 @@ OWN = {
     ("GET", "/account/agents"),
     ("GET", "/account/keys"),
     ("GET", "/account/sessions"),
+    ("POST", "/account/sessions/end-others"),
+    ("GET", "/account"),
+    ("GET", "/account/delete"),
+    ("POST", "/account/delete"),
+    ("GET", "/account/mails"),
+    ("POST", "/account/mails"),
+    ("POST", "/inbox/seen"),
     ("POST", "/account/password"),
 }
 """Routes that name no one's thing: a stranger gets what is the stranger's own."""
@@ -51,6 +58,9 @@ UNSET = {
 }
 """Routes of one's own that want a credential which is not set here."""
 
+ENDING = {"/api/account": 1, "/account/delete": 2}
+"""What deletes an account, in the order in which it is tried."""
+
 QUERIES = {("POST", "/api/marketplace/deals/<deal_id>/files"): {"name": "books.pdf"}}
 """What a route wants to be told beside its path, whoever calls."""
 
@@ -58,7 +68,8 @@ OF_ORGANIZATION = {
     *("/api/credits", "/api/credits/ledger"),
     *("/api/payments/subscription", "/api/payments/portal"),
     *("/billing", "/billing/change", "/billing/cancel"),
-    *("/people", "/people/<user_id>", "/stores/new", "/selling/new"),
+    *("/people", "/people/<user_id>", "/stores", "/selling"),
+    *("/stores/new", "/selling/new"),
     "/api/sell/account",
 }
 """Routes that a query tells whose thing is asked for."""
@@ -86,9 +97,9 @@ async def edge(database_url: str, redis_url: str) -> AsyncIterator[Any]:
 
 
 def routes_of(edge: Edge) -> Iterator[tuple[str, str, Access]]:
-    """Every method of every route, with who may call it; the one that ends a caller's session is last."""
+    """Every method of every route, with who may call it; those that end a caller's session are last."""
     app: Any = edge.application
-    for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule == "/api/account"):
+    for rule in sorted(app.url_map.iter_rules(), key=lambda rule: ENDING.get(rule.rule, 0)):
         access = access_of(app.view_functions[rule.endpoint])
         assert access is not None, f"{rule.rule} does not say who may call it"
         for method in sorted(rule.methods - {"HEAD", "OPTIONS"}):

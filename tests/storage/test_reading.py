@@ -608,6 +608,7 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: accounts.find_organization(db, "org_1", "usr_1")
     ],
     "people.accounts.find_user": [lambda db: accounts.find_user(db, "u1@example.com")],
+    "people.accounts.inbox_seen_at": [lambda db: accounts.inbox_seen_at(db, "usr_1")],
     "people.accounts.organizations_of": [lambda db: accounts.organizations_of(db, "usr_1", "", 9)],
     "people.accounts.owned_by": [lambda db: accounts.owned_by(db, "usr_1")],
     "people.accounts.role_in": [lambda db: accounts.role_in(db, "usr_1", "org_1")],
@@ -635,6 +636,7 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: mail.listed(db, PAGE, None, recipient="u1@example.com"),
     ],
     "people.mail.payee": [lambda db: mail.payee(db, "acct_7")],
+    "people.mail.refused": [lambda db: mail.refused(db, "u1@example.com")],
     "people.mail.those_in": [lambda db: mail.those_in(db, "org_1", ["owner", "admin"])],
     "people.members.find_member": [lambda db: members.find_member(db, "org_1", "u1@example.com")],
     "people.members.members_of": [lambda db: members.members_of(db, "org_1")],

@@ -79,6 +79,7 @@ from tolsey.http.operators.obligations import pages as compliance_pages
 from tolsey.http.operators.obligations import requests as compliance
 from tolsey.http.people import (
     account,
+    account_pages,
     api_keys,
     auth,
     credential_pages,
@@ -105,6 +106,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     auth.routes,
     accounts.routes,
     account.routes,
+    account_pages.routes,
     billing.routes,
     organizations.routes,
     invitations.routes,

@@ -23,6 +23,7 @@ from tolsey.storage.commerce.compliance import OVERDUE_AFTER
 from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
 from tolsey.storage.money import subscriptions
+from tolsey.storage.people import accounts
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.commerce.launches import Launch
@@ -58,14 +59,22 @@ async def wanted(
             *(_owed(row, request) for request in owed if row.id in request.stores),
         ]
         if proposed and row.organization_id in deciders:
-            of_store.append(_proposed(row, len(proposed)))
+            newest = max(one.created_at for one in proposed)
+            of_store.append(_proposed(row, len(proposed), newest))
         found += ((row.organization_id, want) for want in of_store)
     for view in listed:
         of_listing = proofs.wanted_by_listing(view, at)
         found += ((view.listing.organization_id, want) for want in of_listing)
     found += await _of_deals(database, deciders)
     names = {one.id: one.name for one in own}
-    return by_urgency(_named(want, names, organization_id) for organization_id, want in found)
+    seen = await accounts.inbox_seen_at(database, user_id)
+    return by_urgency(
+        replace(
+            _named(want, names, organization_id),
+            is_new=want.since is not None and (seen is None or want.since > seen),
+        )
+        for organization_id, want in found
+    )
 
 
 def _named(want: Want, names: Mapping[str, str], organization_id: str) -> Want:
@@ -110,6 +119,7 @@ async def _of_deals(database: Database, deciders: Collection[str]) -> list[tuple
                 subject=titles.get(deal.listing_id, ""),
                 act=_("See the deal"),
                 address=f"/deals/{deal.id}",
+                since=deal.entered_at,
             ),
         )
         for whose, deal in own
@@ -138,6 +148,7 @@ def _of_launch(row: StoreRow, launch: Launch) -> Iterator[Want]:
                 subject=row.name,
                 act=_("See the fix"),
                 address=f"/stores/{row.id}/launch/{shown.id}",
+                since=milestone.changed_at,
             )
         elif shown.kind == "you":
             yield Want(
@@ -147,6 +158,7 @@ def _of_launch(row: StoreRow, launch: Launch) -> Iterator[Want]:
                 subject=row.name,
                 act=_("Read what to do"),
                 address=f"/stores/{row.id}/launch/{shown.id}",
+                since=milestone.changed_at,
             )
 
 
@@ -162,10 +174,11 @@ def _owed(row: StoreRow, request: ComplianceRequest) -> Want:
         subject=row.name,
         act=_("Open the request"),
         address=privacy_address(row.id),
+        since=request.received_at,
     )
 
 
-def _proposed(row: StoreRow, count: int) -> Want:
+def _proposed(row: StoreRow, count: int, newest: datetime) -> Want:
     said = counted("An agent asks you to decide", "Agents ask you to decide %(num)s times", count)
     return Want(
         tone="you",
@@ -174,4 +187,5 @@ def _proposed(row: StoreRow, count: int) -> Want:
         subject=row.name,
         act=_("Decide"),
         address=f"/stores/{row.id}/proposals",
+        since=newest,
     )

@@ -9,7 +9,7 @@ from quart import Blueprint, Response, request
 from tolsey.http.home.pages import ListingLine, StoreLine, listing_line, store_line
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _
-from tolsey.http.layout.tables import Column, Table, arranged
+from tolsey.http.layout.tables import SortColumn, SortedTable, arranged
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import (
     RANKS,
@@ -35,7 +35,7 @@ class ListPage(Page):
     """Stores or listings of an organization."""
 
     organization: OrganizationRow
-    table: Table[StoreLine] | Table[ListingLine]
+    table: SortedTable[StoreLine] | SortedTable[ListingLine]
     states: Mapping[str, str]
     """The states that lines are in, to filter by."""
 
@@ -75,9 +75,9 @@ async def show_stores() -> Response:
     parts = await connections.load(database, [row.id for row in rows])
     lines = [store_line(row, parts[row.id]) for row in rows]
     columns = (
-        Column[StoreLine](_("Store"), "name", lambda one: one.name.casefold()),
-        Column[StoreLine](_("Shop"), "shop", lambda one: one.shop),
-        Column[StoreLine](_("State"), "state", lambda one: one.standing.word),
+        SortColumn[StoreLine](_("Store"), "name", lambda one: one.name.casefold()),
+        SortColumn[StoreLine](_("Shop"), "shop", lambda one: one.shop),
+        SortColumn[StoreLine](_("State"), "state", lambda one: one.standing.word),
     )
     table = arranged(
         "/stores",
@@ -101,8 +101,8 @@ async def show_listings() -> Response:
     found = await listings.page_of_user(service().database, caller().user_id, chosen.id, None, MOST)
     lines = [listing_line(view, at) for view in found]
     columns = (
-        Column[ListingLine](_("Listing"), "title", lambda one: one.title.casefold()),
-        Column[ListingLine](_("Revenue"), "state", lambda one: one.standing.word),
+        SortColumn[ListingLine](_("Listing"), "title", lambda one: one.title.casefold()),
+        SortColumn[ListingLine](_("Revenue"), "state", lambda one: one.standing.word),
     )
     table = arranged(
         "/selling",

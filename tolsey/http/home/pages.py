@@ -22,7 +22,7 @@ from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
 from tolsey.http.stores import health
-from tolsey.http.web.access import RANKS, caller, identify, is_administrator, public
+from tolsey.http.web.access import RANKS, caller, identify, is_administrator, page, public
 from tolsey.http.web.context import ask, now, service
 from tolsey.storage.commerce import connections, stores
 from tolsey.storage.commerce.connections import StoreParts
@@ -79,6 +79,11 @@ class HomePage(Page):
     is_operator: bool
 
     @property
+    def fresh(self) -> int:
+        """How much of what wants them the reader has not seen."""
+        return sum(want.is_new for want in self.wants)
+
+    @property
     def may_act(self) -> bool:
         """Whether who looks may add stores and spend money."""
         return RANKS[self.organization.role] >= RANKS["admin"]
@@ -115,6 +120,15 @@ async def home() -> Response:
     if chosen is None:
         return sent_on("/")
     return shown(await _home(chosen, own))
+
+
+@routes.post("/inbox/seen")
+@page
+async def see_inbox() -> Response:
+    """Keep that the reader has seen what wants them, and show it again."""
+    async with service().database.transaction() as tx:
+        await accounts.see_inbox(tx, caller().user_id, now())
+    return sent_on("/")
 
 
 async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> HomePage:

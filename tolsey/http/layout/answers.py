@@ -157,10 +157,15 @@ def answer_with_pages(routes: Blueprint) -> None:
     routes.after_request(_translated)
 
 
+def asked_language() -> str | None:
+    """Tell which of our languages the browser likes best; None where it says none of them."""
+    wanted = [tag for tag, quality in request.accept_languages if quality > 0]
+    return negotiate_locale(wanted, LANGUAGES, sep="-")
+
+
 async def _for_reader() -> None:
     """Write for whoever asks: in their language, in the frame of who they are."""
-    wanted = [tag for tag, quality in request.accept_languages if quality > 0]
-    speak(negotiate_locale(wanted, LANGUAGES, sep="-") or ENGLISH)
+    speak(asked_language() or ENGLISH)
     words.tell_time_in(request.cookies.get(ZONE, ""))
     await shell.prepare()
 

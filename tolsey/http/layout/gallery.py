@@ -11,7 +11,7 @@ from tolsey.http.layout.answers import answer_with_pages, policy, shown
 from tolsey.http.layout.charts import Chart, Mark
 from tolsey.http.layout.forms import WHOLE, Filled
 from tolsey.http.layout.standings import URGENCY, Want
-from tolsey.http.layout.tables import Column, arranged
+from tolsey.http.layout.tables import SortColumn, arranged
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import public, require_own_machine
 from tolsey.http.web.context import now
@@ -51,8 +51,8 @@ CHARTS: Final = (
 )
 
 COLUMNS: Final = (
-    Column[tuple[str, str]]("Store", "name", lambda one: one[0]),
-    Column[tuple[str, str]]("State", "state", lambda one: one[1]),
+    SortColumn[tuple[str, str]]("Store", "name", lambda one: one[0]),
+    SortColumn[tuple[str, str]]("State", "state", lambda one: one[1]),
 )
 LINES: Final = (("Pebble Post", "Works"), ("Corner", "Not connected"))
 TABLE: Final = arranged(

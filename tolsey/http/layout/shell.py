@@ -29,7 +29,7 @@ OF_ORGANIZATIONS: Final = frozenset({"/stores", "/selling", "/billing", "/people
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Somewhere to go: how it is called, its address and its picture."""
 
     label: str
@@ -49,7 +49,7 @@ class Group:
     """Places of one kind; the first group has no title."""
 
     title: str
-    places: Sequence[Place]
+    places: Sequence[Destination]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Shell:
     """Of the page that is shown."""
 
     @property
-    def current(self) -> Place | None:
+    def current(self) -> Destination | None:
         """The place that the page belongs to: the one with the longest address that its own begins with."""
         return max(
             (one for group in self.groups for one in group.places if self._holds(one)),
@@ -72,7 +72,7 @@ class Shell:
             default=None,
         )
 
-    def marks(self, place: Place) -> str | None:
+    def marks(self, place: Destination) -> str | None:
         """Say in the words of `aria-current` whether the page is a place, or lies within it."""
         if place != self.current:
             return None
@@ -91,7 +91,7 @@ class Shell:
         """Whether this is a page of the operators' console."""
         return self.path.startswith(OPERATING)
 
-    def _holds(self, place: Place) -> bool:
+    def _holds(self, place: Destination) -> bool:
         within = self.path.startswith(place.path.rstrip("/") + "/") and place.path != "/"
         console = place.path == CONSOLE and self.is_operating
         return self.path == place.path or within or console
@@ -110,6 +110,11 @@ async def prepare() -> None:
 def present() -> Shell | None:
     """Give the frame of this request's page, if it has one."""
     return cast("Shell | None", g.get("shell"))
+
+
+def leave() -> None:
+    """Show the rest of this request to somebody who is signed in no more."""
+    g.shell, g.caller = None, None
 
 
 async def _read(user_id: str, email: str) -> Shell:
@@ -152,39 +157,39 @@ def _groups(
     trade = Group(
         _("Sell and buy"),
         [
-            *([Place(_("Listings"), _of("/selling", chosen.id), "eye")] if chosen else []),
-            Place(_("Deals"), "/deals", "deal"),
-            Place(_("Market"), "/market", "search"),
+            *([Destination(_("Listings"), _of("/selling", chosen.id), "eye")] if chosen else []),
+            Destination(_("Deals"), "/deals", "deal"),
+            Destination(_("Market"), "/market", "search"),
         ],
     )
     account = Group(
         _("Your account"),
         [
-            Place(_("Agents"), "/account/agents", "agent"),
-            Place(_("API keys"), "/account/keys", "key"),
-            Place(_("Account"), "/account/sessions", "person"),
+            Destination(_("Agents"), "/account/agents", "agent"),
+            Destination(_("API keys"), "/account/keys", "key"),
+            Destination(_("Account"), "/account", "person"),
         ],
     )
-    operators = [Group(_("Operators"), [Place(_("Console"), CONSOLE, "shield")])]
+    operators = [Group(_("Operators"), [Destination(_("Console"), CONSOLE, "shield")])]
     if chosen is None:
-        return [Group("", [Place(_("Home"), "/", "inbox")]), trade, account]
+        return [Group("", [Destination(_("Home"), "/", "inbox")]), trade, account]
     may_add = RANKS[chosen.role] >= RANKS["admin"]
     return [
-        Group("", [Place(_("Home"), _of("/", chosen.id), "inbox")]),
+        Group("", [Destination(_("Home"), _of("/", chosen.id), "inbox")]),
         Group(
             _("Stores"),
             [
                 *(
-                    Place(one.name, f"/stores/{one.id}", "store", is_chosen_name=True)
+                    Destination(one.name, f"/stores/{one.id}", "store", is_chosen_name=True)
                     for one in owned[:SHOWN_STORES]
                 ),
                 *(
-                    [Place(_("All stores"), _of("/stores", chosen.id), "right")]
+                    [Destination(_("All stores"), _of("/stores", chosen.id), "right")]
                     if len(owned) > SHOWN_STORES
                     else []
                 ),
                 *(
-                    [Place(_("Add a store"), _of("/stores/new", chosen.id), "add")]
+                    [Destination(_("Add a store"), _of("/stores/new", chosen.id), "add")]
                     if may_add
                     else []
                 ),
@@ -194,8 +199,8 @@ def _groups(
         Group(
             _("Organization"),
             [
-                Place(_("Plan and credits"), _of("/billing", chosen.id), "card"),
-                Place(_("People"), _of("/people", chosen.id), "people"),
+                Destination(_("Plan and credits"), _of("/billing", chosen.id), "card"),
+                Destination(_("People"), _of("/people", chosen.id), "people"),
             ],
         ),
         account,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 Tone = Literal["good", "warn", "bad", "wait", "you", "idle"]
@@ -20,6 +21,10 @@ class Want:
     """The name of the store or listing that it is about."""
     act: str = ""
     address: str = ""
+    since: datetime | None = None
+    """When it began to want somebody; None where nothing says so."""
+    is_new: bool = False
+    """Whether its reader has not seen it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,11 @@ class ShownState:
 
 
 def by_urgency(wants: Iterable[Want]) -> list[Want]:
-    """Put what is broken first, then what grows old, then what the reader may do."""
-    return sorted(wants, key=lambda want: URGENCY.index(want.tone))
+    """Put what is broken first, then what grows old, then what the reader may do; of each the newest first."""
+    return sorted(
+        wants,
+        key=lambda want: (URGENCY.index(want.tone), -want.since.timestamp() if want.since else 0.0),
+    )
 
 
 def worst(standings: Sequence[ShownState]) -> ShownState:

@@ -11,7 +11,7 @@ Line = TypeVar("Line")
 
 
 @dataclass(frozen=True)
-class Column(Generic[Line]):
+class SortColumn(Generic[Line]):
     """A column: what it is called, the word that its address sorts by, and what a line is sorted by."""
 
     label: str
@@ -20,11 +20,11 @@ class Column(Generic[Line]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Generic[Line]):
+class SortedTable(Generic[Line]):
     """The lines of a page, as its address asks for them: `sort` names a column, with a minus from the top down."""
 
     path: str
-    columns: Sequence[Column[Line]]
+    columns: Sequence[SortColumn[Line]]
     lines: Sequence[Line]
     asked: Mapping[str, str] = field(default_factory=dict)
     """The filters of the address, which sorting keeps."""
@@ -32,12 +32,12 @@ class Table(Generic[Line]):
     """How many lines there are without the filters."""
     sort: str = ""
 
-    def address(self, column: Column[Line]) -> str:
+    def address(self, column: SortColumn[Line]) -> str:
         """Give the address that sorts by a column; of the one it is sorted by, the other way round."""
         turned = f"-{column.name}" if self.sort == column.name else column.name
         return f"{self.path}?{urlencode({**self.asked, 'sort': turned})}"
 
-    def direction(self, column: Column[Line]) -> str | None:
+    def direction(self, column: SortColumn[Line]) -> str | None:
         """Say in the words of `aria-sort` whether the lines are sorted by a column."""
         if self.sort.removeprefix("-") != column.name:
             return None
@@ -52,13 +52,13 @@ class Table(Generic[Line]):
 
 def arranged(
     path: str,
-    columns: Sequence[Column[Line]],
+    columns: Sequence[SortColumn[Line]],
     lines: Iterable[Line],
     args: MultiDict[str, str],
     *,
     filters: Mapping[str, Callable[[Line, str], bool]],
     asked: Mapping[str, str],
-) -> Table[Line]:
+) -> SortedTable[Line]:
     """Sort and filter lines as an address asks; what it asks of no column or filter counts as not said."""
     every = list(lines)
     said = {name: args[name].strip() for name in filters if args.get(name, "").strip()}
@@ -67,7 +67,7 @@ def arranged(
     by = next((one for one in columns if one.name == sort.removeprefix("-")), None)
     if by is not None:
         shown.sort(key=by.key, reverse=sort.startswith("-"))
-    return Table(
+    return SortedTable(
         path=path,
         columns=columns,
         lines=shown,

@@ -19,6 +19,7 @@ from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
 from tolsey.actors.refusals import MissingCredential
+from tolsey.http.layout.catalogue import ENGLISH
 from tolsey.http.mail.book import BOOK, MailTopic, Role, StatusMail
 from tolsey.http.mail.letters import letter
 from tolsey.runtime.decision import Perform
@@ -96,7 +97,8 @@ class PostOffice:
         if topic is not None and await mails.is_refused(tx, recipient, topic):
             return
         unsubscribe = self.unsubscribe_address(recipient, topic) if topic else ""
-        said = letter(event, facts, link=link, unsubscribe=unsubscribe)
+        language = await mails.language_of(tx, recipient) or ENGLISH
+        said = letter(event, facts, link=link, unsubscribe=unsubscribe, language=language)
         mail_id = new_id("mail")
         content = {"text": said.text, "html": said.html, "unsubscribe": unsubscribe or None}
         is_new = await mails.add(

@@ -1,22 +1,24 @@
 """Mails in a browser: those of this machine, and the end of a topic (RFC 8058)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from quart import Blueprint, Response
+from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.layout.answers import answer_with_pages, shown
+from tolsey.http.layout import forms
+from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.templates import Page
 from tolsey.http.mail.book import MailTopic
-from tolsey.http.web.access import public, require_own_machine
+from tolsey.http.web.access import caller, page, public, require_own_machine
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import mail as mails
 from tolsey.storage.records.mail import OutboundMail
 from tolsey.storage.status import incidents
 
 SHOWN: Final = 100
+CHOICES: Final = "/account/mails"
 NO_SUCH: Final = "This address is not one of ours, or not whole. Copy it from the mail again."
 HTML_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
@@ -50,6 +52,41 @@ class UnsubscribePage(Page):
     topic: str
     token: str
     is_done: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MailChoicesPage(Page):
+    """Which mails the reader gets, by what they are about."""
+
+    template = "people/mail_choices.html"
+    topics: Mapping[MailTopic, bool]
+    """Whether mails of each are wanted."""
+    is_done: bool = False
+
+
+@routes.get(CHOICES)
+@page
+async def show_choices() -> Response:
+    """Show which mails the reader gets."""
+    refused = await mails.refused(service().database, caller().email)
+    topics: dict[MailTopic, bool] = {
+        one: one not in refused for one in MailTopic if one is not MailTopic.STATUS
+    }
+    return shown(MailChoicesPage(topics=topics, is_done="done" in request.args))
+
+
+@routes.post(CHOICES)
+@page
+async def choose() -> Response:
+    """Keep which mails the reader wants; what is about security, money or law comes all the same."""
+    sent, email = await forms.sent(), caller().email
+    async with service().database.transaction() as tx:
+        for topic in MailTopic:
+            if sent.get(topic) == "never":
+                await mails.refuse(tx, email, topic, now())
+            elif sent.get(topic) == "at_once":
+                await mails.accept(tx, email, topic)
+    return sent_on(f"{CHOICES}?done")
 
 
 @routes.get("/mail")

@@ -84,12 +84,17 @@ async def delete_account() -> tuple[AccountDeletionAnswer, Accepted]:
 @public
 async def restore_account(data: Login) -> tuple[NoBody, NoContent]:
     """Take the deletion of an account back, which its address and password prove."""
-    user = await proven(data)
+    await take_back(data)
+    return "", 204
+
+
+async def take_back(wanted: Login) -> None:
+    """Take a deletion back, or say that there is none; the attempts count as those to sign in."""
+    user = await proven(wanted)
     async with service().database.transaction() as tx:
         if not await leaving.take_back(tx, user.id):
             raise Conflict("This account is not being deleted: sign in.", code="not_in_deletion")
         await audit.write(tx, "user.restored", user.id, actor=user.id)
-    return "", 204
 
 
 async def _kept(user_id: str, owned: list[str]) -> list[KeptAnswer]:

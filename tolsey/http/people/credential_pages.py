@@ -111,6 +111,14 @@ async def show_sessions() -> Response:
     return shown(await _sessions(done=request.args.get("done", "")))
 
 
+@routes.post(f"{SESSIONS}/end-others")
+@page
+async def end_other_sessions() -> Response:
+    """End all of the reader's sessions but this one."""
+    await signing.end_other_sessions()
+    return sent_on(f"{SESSIONS}?done=others")
+
+
 @routes.post(f"{SESSIONS}/<session_id>/end")
 @page
 async def end_session(session_id: str) -> Response:

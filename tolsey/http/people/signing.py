@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from quart import request
 
 from tolsey.actors.refusals import Conflict, Forbidden, NotFound, Unauthorized
+from tolsey.http.layout.answers import asked_language
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller
 from tolsey.http.web.api_model import Account, ApiModel, Email, Name, Password
@@ -63,7 +64,7 @@ async def sign_up(wanted: Signup) -> SignedUp:
         await audit.write(
             tx, "user.signed_up", user_id, organization_id=organization_id, actor=user_id
         )
-        token = await _rotate(tx, user_id)
+        token = await _begin(tx, user_id)
     user = UserRow(
         id=user_id,
         email=wanted.email,
@@ -113,7 +114,7 @@ async def sign_in(wanted: Login) -> SignedIn:
         if renewed is not None:
             await accounts.set_password_hash(tx, user.id, renewed)
         await audit.write(tx, "user.signed_in", user.id, actor=user.id)
-        token = await _rotate(tx, user.id)
+        token = await _begin(tx, user.id)
     return SignedIn(user, token)
 
 
@@ -142,6 +143,21 @@ async def end_session(session_id: str) -> None:
         if not await tokens.end_one(tx, user_id, session_id):
             raise NotFound("There is no such session, or it is over.")
         await audit.write(tx, "user.session_ended", user_id, actor=user_id)
+
+
+async def end_other_sessions() -> None:
+    """End every session of the caller but the one that asks."""
+    user_id = caller().user_id
+    async with service().database.transaction() as tx:
+        await tokens.end_others(tx, user_id, cookies.session_token() or "")
+        await audit.write(tx, "user.other_sessions_ended", user_id, actor=user_id)
+
+
+async def _begin(tx: Transaction, user_id: str) -> str:
+    """Open a session, and keep in which language its browser reads: mails are written in it."""
+    if language := asked_language():
+        await accounts.set_language(tx, user_id, language)
+    return await _rotate(tx, user_id)
 
 
 async def _rotate(tx: Transaction, user_id: str) -> str:

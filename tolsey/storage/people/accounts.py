@@ -64,6 +64,26 @@ async def create_user(
     return bool(status == "INSERT 0 1")
 
 
+async def set_language(tx: Transaction, user_id: str, language: str) -> None:
+    """Keep in which language a user reads."""
+    await tx.execute(
+        "UPDATE users SET language = $2 WHERE id = $1 AND language IS DISTINCT FROM $2",
+        user_id,
+        language,
+    )
+
+
+async def inbox_seen_at(database: Database, user_id: str) -> datetime | None:
+    """Tell until when a user has seen what wants them."""
+    row = await database.fetchrow("SELECT inbox_seen_at FROM users WHERE id = $1", user_id)
+    return row["inbox_seen_at"] if row else None
+
+
+async def see_inbox(tx: Transaction, user_id: str, at: datetime) -> None:
+    """Keep that a user has seen what wants them until now."""
+    await tx.execute("UPDATE users SET inbox_seen_at = $2 WHERE id = $1", user_id, at)
+
+
 async def set_password_hash(tx: Transaction, user_id: str, password_hash: str) -> None:
     """Replace a user's password hash."""
     await tx.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)

@@ -132,6 +132,27 @@ async def is_refused(tx: Transaction, recipient: str, topic: str) -> bool:
     )
 
 
+async def accept(tx: Transaction, recipient: str, topic: str) -> None:
+    """Write of a topic to an address again."""
+    await tx.execute(
+        "DELETE FROM mail_refusals WHERE recipient = $1 AND topic = $2", recipient, topic
+    )
+
+
+async def refused(database: Database, recipient: str) -> set[str]:
+    """Name the topics that an address wants no mail of."""
+    rows = await database.fetch("SELECT topic FROM mail_refusals WHERE recipient = $1", recipient)
+    return {row["topic"] for row in rows}
+
+
+async def language_of(tx: Transaction, recipient: str) -> str | None:
+    """Tell in which language an address reads; None for one that is nobody's."""
+    language: str | None = await tx.fetchval(
+        "SELECT language FROM users WHERE email = $1", recipient
+    )
+    return language
+
+
 async def mark(tx: Transaction, bounce: MailBounce) -> None:
     """Mark an address; one that bounced stays marked so when its reader complains, too."""
     await tx.execute(

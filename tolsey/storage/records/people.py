@@ -84,7 +84,12 @@ AFFILIATE_CODES: Final = bare(
     belongs=Belongs(
         to=RowOwner.USER,
         by="id",
-        emptied={"email": "id || '@deleted.invalid'", "password_hash": "''"},
+        emptied={
+            "email": "id || '@deleted.invalid'",
+            "password_hash": "''",
+            "language": "NULL",
+            "inbox_seen_at": "NULL",
+        },
     ),
     export="users",
 )
@@ -98,6 +103,10 @@ class UserRow:
     banned: bool
     deletion_requested_at: datetime | None
     created_at: datetime
+    language: str | None = None
+    """In which they read, as their browser said when they last signed in; None when nothing said."""
+    inbox_seen_at: datetime | None = None
+    """Until when they have seen what wants them."""
 
 
 @stored(
