@@ -23,6 +23,7 @@ from tolsey.http.billing.views import (
     KeepPage,
     UpgradePage,
 )
+from tolsey.http.chat.toolbox import ShownPlan
 from tolsey.http.home.pages import HomePage, ListingLine, NowherePage, StoreLine, WelcomePage
 from tolsey.http.layout.answers import RefusalPage
 from tolsey.http.layout.assets import address_of
@@ -40,8 +41,12 @@ from tolsey.http.selling.proofs import proof_of, wanted_by_listing
 from tolsey.http.selling.public_pages import CheckPage, ListingPage
 from tolsey.http.stores.change_sets import ChangeSetsPage, change_set_page, plan_line
 from tolsey.http.stores.health import connection_of, wanted_by_store
-from tolsey.http.stores.pages import AppKeysPage, DisconnectPage, NewStorePage, ShopPage, StorePage
+from tolsey.http.stores.pages import AppKeysPage, NewStorePage, ShopPage
 from tolsey.http.stores.proposals import ProposalsPage
+from tolsey.http.stores.showing.acts import ActsPage, UndoPage, act_line
+from tolsey.http.stores.showing.overview import StorePage
+from tolsey.http.stores.showing.sales import SalesPicture, Sold, SoldThen, StockLine
+from tolsey.http.stores.showing.settings import DeleteStorePage, DisconnectPage, SettingsPage
 from tolsey.sandbox.payments.face import html
 from tolsey.storage.commerce.connections import StoreParts
 from tolsey.storage.commerce.stores import StoreRow
@@ -245,6 +250,23 @@ HOME = HomePage(
     held=HELD,
     is_operator=True,
 )
+ACT = act_line(CHANGE, {CHANGE.client_id: HOSTILE}, None)
+PLAN = ShownPlan(
+    sealed=HOSTILE,
+    tool="update_product",
+    title=HOSTILE,
+    before={HOSTILE: HOSTILE},
+    after={HOSTILE: {"amount": HOSTILE, "currency": HOSTILE}},
+    expires_at=AT,
+)
+SOLD = SalesPicture(
+    period="7d",
+    currency="USD",
+    zone=HOSTILE,
+    then=[SoldThen(AT.date(), HOSTILE, Sold(1, 2, 2, 1))],
+    before=[SoldThen(AT.date(), HOSTILE, Sold(1, 1, 1, 0))],
+    others=[(HOSTILE, Sold(1, 1, 1, 0))],
+)
 PAGES: dict[str, Callable[[], str]] = {
     "signup": lambda: rendered(SignupPage(filled=SENT, next_path=HOSTILE, elsewhere=HOSTILE)),
     "login": lambda: rendered(LoginPage(filled=SENT, next_path=HOSTILE, elsewhere=HOSTILE)),
@@ -282,6 +304,15 @@ PAGES: dict[str, Callable[[], str]] = {
     "change set": lambda: rendered(change_set_page(STORE, [CHANGE]), HOSTILE),
     "no changes at once": lambda: rendered(ChangeSetsPage(store=STORE, plans=[]), HOSTILE),
     "disconnect": lambda: rendered(DisconnectPage(STORE, HOSTILE)),
+    "acts": lambda: rendered(
+        ActsPage(store=STORE, acts=[ACT], may_act=True, following=None), HOSTILE
+    ),
+    "undo": lambda: rendered(UndoPage(store=STORE, act=ACT, plan=PLAN), HOSTILE),
+    "no undo": lambda: rendered(UndoPage(store=STORE, act=ACT, plan=None, wrong=HOSTILE), HOSTILE),
+    "settings": lambda: rendered(
+        SettingsPage(store=STORE, may_act=True, parts=LIVE, base_url=BASE), HOSTILE
+    ),
+    "delete store": lambda: rendered(DeleteStorePage(store=STORE, filled=TYPED), HOSTILE),
     "store": lambda: rendered(a_store(PARTS), HOSTILE),
     "connected store": lambda: rendered(a_store(LIVE, "connect"), HOSTILE),
     "new listing": lambda: rendered(
@@ -319,8 +350,10 @@ def a_store(parts: StoreParts, came_from: str = "") -> StorePage:
         delivered_at=AT,
         listings=[LISTED],
         at=AT,
-        base_url=BASE,
         came_from=came_from,
+        sold=SOLD,
+        stock=[StockLine(HOSTILE, 3, 1.5, 1.0, "bad")],
+        acts=[ACT],
     )
 
 
@@ -346,7 +379,9 @@ def test_a_hostile_text_stays_text(name: str) -> None:
     # A script of ours is a file under the hash of its content, and the only picture is the badge.
     scripts = [attributes for tag, attributes in page.elements if tag == "script"]
     assert all(set(one) == {"type", "src"} for one in scripts)
-    assert {one["src"] for one in scripts} <= {address_of("page"), address_of("check")}
+    assert {one["src"] for one in scripts} <= {
+        address_of(one) for one in ("page", "check", "checks", "follow")
+    }
     pictures = [attributes["src"] or "" for tag, attributes in page.elements if tag == "img"]
     assert all(one.startswith("data:image/svg+xml,") for one in pictures)
     names = {attribute for _, attributes in page.elements for attribute in attributes}
@@ -360,6 +395,8 @@ def test_a_hostile_text_stays_text(name: str) -> None:
 
 
 KNOWN = {
+    *("data-checked", "data-checks", "data-follows", "data-live"),
+    *("height", "preserveaspectratio", "width", "x", "y"),
     *("action", "aria-current", "aria-describedby", "aria-hidden", "aria-invalid", "aria-label"),
     *("autocomplete", "charset", "checked", "class", "content", "d", "datetime", "disabled", "for"),
     *("href", "http-equiv", "id", "inputmode", "lang", "maxlength", "method", "minlength", "name"),

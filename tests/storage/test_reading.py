@@ -413,6 +413,13 @@ SHORT: Final[dict[str, list[Case]]] = {
     "chat.memory.messages_of": [lambda db: memory.messages_of(db, STORE, None, PAGE)],
     "chat.memory.worded": [lambda db: memory.worded(db, STORE, ["lamp", "red"], 10)],
     "chat.memory.stores_of": [lambda db: memory.stores_of(db, "org_1")],
+    "commerce.agent_operations.acts_of": [
+        lambda db: agent_operations.acts_of(db, STORE, None, PAGE),
+        lambda db: agent_operations.acts_of(db, STORE, (AT, "op_1"), PAGE),
+    ],
+    "commerce.agent_operations.taken_back": [
+        lambda db: agent_operations.taken_back(db, STORE, ["op_1", "op_2"])
+    ],
     "commerce.agent_operations.asked_for": [lambda db: agent_operations.asked_for(db, "op_1", AT)],
     "commerce.agent_operations.audit_id": [lambda db: agent_operations.audit_id(db, STORE, "op_1")],
     "commerce.agent_operations.audit_ids": [
@@ -479,6 +486,9 @@ SHORT: Final[dict[str, list[Case]]] = {
     "commerce.order_imports.known": [lambda db: order_imports.known(db, "sto_1")],
     "commerce.order_imports.load": [lambda db: order_imports.load(db, ["sto_1", "sto_2"])],
     "commerce.stores.find_for": [lambda db: stores.find_for(db, STORE, "usr_1")],
+    "commerce.stores.version": [
+        lambda db: stores.version(db, [f"sto_{n}" for n in range(1, 201)]),
+    ],
     "commerce.stores.find": [lambda db: stores.find(db, STORE)],
     "commerce.stores.load": [lambda db: stores.load(db, ["org_1"])],
     "commerce.stores.to_erase": [lambda db: stores.to_erase(db, AGO)],
@@ -596,6 +606,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "money.sponsorships.is_known": [lambda db: sponsorships.is_known(db, "pi_1")],
     "money.subscriptions.unpaid": [lambda db: subscriptions.unpaid(db, ["org_1"])],
     "money.subscriptions.load": [lambda db: subscriptions.load(db, ["org_1"])],
+    "oauth.clients.names_of": [lambda db: clients.names_of(db, ["cli_7", "c"])],
     "oauth.clients.find": [lambda db: clients.find(db, "cli_7")],
     "oauth.grants.admitted": [lambda db: grants.admitted(db, "token", AT)],
     "oauth.grants.find_code": [lambda db: grants.find_code(db, "code")],

@@ -98,6 +98,9 @@ from tolsey.http.status import routes as status
 from tolsey.http.stores import change_sets, exports, integrations, order_history, proposals
 from tolsey.http.stores import pages as store_pages
 from tolsey.http.stores import routes as stores
+from tolsey.http.stores.showing import acts as store_acts
+from tolsey.http.stores.showing import overview
+from tolsey.http.stores.showing import settings as store_settings
 from tolsey.http.subaddresses.preview import routes as previews
 from tolsey.http.webhooks.providers import routes as provider_events
 
@@ -137,6 +140,9 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     home.routes,
     list_pages.routes,
     store_pages.routes,
+    overview.routes,
+    store_settings.routes,
+    store_acts.pages,
     integrations.routes,
     registry.routes,
     launch.routes,

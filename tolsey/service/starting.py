@@ -120,8 +120,9 @@ async def running(
         )
         footing.offer(service)
         agents = opened(service)
+        service.chat.persons_tools = partial(tools_of, service, agents.server)
         if settings.llm_tools:
-            service.chat.tools = partial(tools_of, service, agents.server)
+            service.chat.tools = service.chat.persons_tools
         preview = StorefrontPreview(service)
         stack.push_async_callback(preview.close)
         assets = AssetHost(settings.cdn_origins)

@@ -113,7 +113,7 @@ class PersonsTools:
             principal.store_id,
             principal.organization_id,
             principal.user_id,
-            clientId=CLIENT,
+            clientId=principal.client_id,
             tool=kept["tool"],
         )
 
@@ -169,9 +169,9 @@ class PersonsTools:
 
 
 async def tools_of(
-    service: Service, server: McpServer, store: StoreRow, user_id: str
+    service: Service, server: McpServer, store: StoreRow, user_id: str, client_id: str = CLIENT
 ) -> PersonsTools:
-    """Give a person the tools of a store that they are a member of."""
+    """Give a person the tools of a store that they are a member of; `client_id` says by what, in audit rows."""
     found = await accounts.find_organization(service.database, store.organization_id, user_id)
     role, plan = (found.role, found.plan) if found else ("member", "free")
     address = f"{service.settings.base_url}/api/mcp/v1/{store.id}"
@@ -182,8 +182,8 @@ async def tools_of(
         shop_key=await shop_key_of(service.database, store.id),
         role=role,
         plan=plan,
-        client_id=CLIENT,
-        grant_id=f"{CLIENT}:{user_id}",
+        client_id=client_id,
+        grant_id=f"{client_id}:{user_id}",
         scopes=implied(allowed(SCOPES, role)),
         resource=StoreResource(store.id, address, address, address),
     )

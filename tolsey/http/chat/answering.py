@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import anyio
 
@@ -30,8 +30,17 @@ what is open after its own grace (`tolsey.server`), which is longer.
 """
 STOPPING_SECONDS: Final = 20.0
 
-ToolsOfPerson = Callable[[StoreRow, str], Awaitable[Toolbox]]
-"""Gives a person, by their id, the tools of a store."""
+
+class ToolsOfPerson(Protocol):
+    """Gives a person, by their id, the tools of a store; `client_id` says in audit rows by what they came."""
+
+    def __call__(
+        self, store: StoreRow, user_id: str, client_id: str = ..., /
+    ) -> Awaitable[Toolbox]:
+        """Give them."""
+        ...
+
+
 Place = Callable[[str], AbstractAsyncContextManager[None]]
 """Holds a place of an organization in the lane of models."""
 
@@ -59,8 +68,10 @@ class AnswerService:
         self.database = database
         self.clock = clock
         self.process = process
+        self.persons_tools: ToolsOfPerson | None = None
+        """What people use themselves, set once the tools are made: they are made of the service that has this."""
         self.tools: ToolsOfPerson | None = None
-        """Set once the tools are made: they are made of the service that has this."""
+        """The same where models are offered them."""
         self._live: set[AnswerGeneration] = set()
         self._stopping = False
         self._stack = AsyncExitStack()
@@ -105,6 +116,12 @@ class AnswerService:
     async def toolbox(self, store: StoreRow, user_id: str) -> Toolbox | None:
         """Give a person the tools of a store; None where models are offered none."""
         return await self.tools(store, user_id) if self.tools else None
+
+    async def tools_of_person(self, store: StoreRow, user_id: str, client_id: str) -> Toolbox:
+        """Give a person the tools of a store to use them without a model; audit rows name `client_id`."""
+        if self.persons_tools is None:
+            raise Stopping
+        return await self.persons_tools(store, user_id, client_id)
 
     def require_model(self) -> None:
         """Refuse with 503 and the variable when no model is set."""

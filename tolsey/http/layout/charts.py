@@ -24,6 +24,8 @@ class Mark:
     high: float | None = None
     is_own: bool = False
     """Whether it is the reader's own, among those of others."""
+    is_unfinished: bool = False
+    """Whether its time is not over."""
 
     @property
     def is_known(self) -> bool:
@@ -43,14 +45,30 @@ class DrawnMark:
     is_own: bool
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnBar:
+    """Where a bar stands, from the left and from the top; it ends at the bottom."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    is_unfinished: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Figures beside each other, or one over time, joined where `is_line`; `said` is the picture in a sentence."""
+    """Figures beside each other, or one over time, joined where `is_line`; `said` is the picture in a sentence.
+
+    Where `is_bars`, each stands on the ground. `before` is what was so as long ago, figure by figure.
+    """
 
     said: str
     marks: Sequence[Mark]
     is_over_time: bool = False
     is_line: bool = False
+    is_bars: bool = False
+    before: Sequence[float] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -66,7 +84,7 @@ class Chart:
             for figure in (one.value, one.low, one.high)
             if figure is not None
         ]
-        largest = max([*known, 0.0])
+        largest = max([*known, *self.before, 0.0])
         if largest <= 0:
             return 1.0
         step = largest / LINES
@@ -98,6 +116,36 @@ class Chart:
             )
             for n, one in enumerate(self.marks)
         ]
+
+    @property
+    def dots(self) -> Sequence[DrawnMark]:
+        """The marks that are drawn as dots: none where bars or lines alone say it."""
+        return () if self.is_bars or self.before else self.drawn
+
+    @property
+    def bars(self) -> Sequence[DrawnBar]:
+        """Where each bar stands."""
+        width = 100 / max(len(self.marks), 1)
+        return [
+            DrawnBar(
+                x=round(width * (n + 0.14), 2),
+                y=one.y,
+                width=round(width * 0.72, 2),
+                height=round(100 - one.y, 2),
+                is_unfinished=mark.is_unfinished,
+            )
+            for n, (one, mark) in enumerate(zip(self.drawn, self.marks, strict=True))
+            if one.y is not None
+        ]
+
+    @property
+    def line_before(self) -> str:
+        """The way of what was so as long ago."""
+        width = 100 / max(len(self.before), 1)
+        return "".join(
+            f"{'L' if n else 'M'}{width * (n + 0.5):.2f} {self._y(one)}"
+            for n, one in enumerate(self.before)
+        )
 
     @property
     def line(self) -> str:

@@ -48,6 +48,17 @@ CHARTS: Final = (
         is_over_time=True,
         is_line=True,
     ),
+    Chart(
+        said="Orders a day: 4, 7, and 2 so far today",
+        marks=(
+            Mark(label="1 Nov", value=4.0),
+            Mark(label="2 Nov", value=7.0),
+            Mark(label="3 Nov", value=2.0, is_unfinished=True),
+        ),
+        is_over_time=True,
+        is_bars=True,
+        before=(3.0, 5.0, 4.0),
+    ),
 )
 
 COLUMNS: Final = (

@@ -87,8 +87,13 @@ def in_words(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     if value.keys() == {"amount", "currency"}:
-        return words.money(value["amount"], value["currency"])
+        return _amount(value["amount"], value["currency"])
     return ", ".join(f"{name.replace('_', ' ')}: {in_words(one)}" for name, one in value.items())
+
+
+def _amount(amount: int | str, currency: str) -> str:
+    """Write an amount of minor units, or one that is written out as agents get it."""
+    return f"{currency} {amount}" if isinstance(amount, str) else words.money(amount, currency)
 
 
 @routes.get("")

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from tolsey.storage.audit import AUDIT
@@ -15,6 +15,9 @@ from tolsey.storage.tables import table_of
 TABLE: Final = "agent_operations"
 MOST_LISTED: Final = 2_000
 """So many changes that were planned together are read for a list: 20 plans of the largest sort."""
+UNDO: Final = "undo:"
+"""What the client of an operation is called that takes another back: this, and the other's id."""
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
 EVENT: Final = "agent.write"
 """The audit event of an operation's end; others of its calls are named after it."""
 OPERATIONS: Final = table_of(AgentOperation)
@@ -80,6 +83,38 @@ async def change_sets_of(
     for row in rows:
         found[row["change_set"]].append(OPERATIONS.read(row))
     return {change_set: tuple(some) for change_set, some in found.items()}
+
+
+async def acts_of(
+    database: Database, store_id: str, before: tuple[datetime, str] | None, limit: int
+) -> tuple[AgentOperation, ...]:
+    """List what agents asked to have changed in a store, the newest first, from after one that was listed."""
+    at, operation_id = before or (LATEST, "")
+    rows = await database.fetch(
+        f"SELECT {OPERATIONS.selected} FROM agent_operations"  # noqa: S608 - constants of this module
+        " WHERE store_id = $1 AND (created_at, operation_id) < ($2, $3)"
+        " ORDER BY created_at DESC, operation_id DESC LIMIT $4",
+        store_id,
+        at,
+        operation_id,
+        limit,
+    )
+    return tuple(OPERATIONS.read(row) for row in rows)
+
+
+async def taken_back(
+    database: Database, store_id: str, operation_ids: Sequence[str]
+) -> Mapping[str, AgentOperation]:
+    """Read by which operation a person took another back, by the id of what was taken back."""
+    rows = await database.fetch(
+        f"SELECT {OPERATIONS.selected} FROM agent_operations"  # noqa: S608 - constants of this module
+        " WHERE client_id = ANY($2::text[]) AND client_id LIKE 'undo:%'"
+        " AND store_id = $1 AND state = 'applied' ORDER BY created_at",
+        store_id,
+        [UNDO + one for one in operation_ids],
+    )
+    found = [OPERATIONS.read(row) for row in rows]
+    return {one.client_id.removeprefix(UNDO): one for one in found}
 
 
 async def asked_for(database: Database, operation_id: str, at: datetime) -> AgentOperation | None:

@@ -190,3 +190,23 @@ async def stores_for(
         *wanted.args,
     )
     return [StoreRow(**row) for row in rows]
+
+
+async def version(database: Database, store_ids: Sequence[str]) -> str:
+    """Name how stores stand, by what is put on record of them: another text once anything of them moved."""
+    (row,) = await database.fetch(
+        """
+        SELECT md5(concat(string_agg(concat_ws(' ', s.id,
+            (SELECT max(a.id) FROM audit_log a WHERE a.subject = s.id),
+            (SELECT h.subscribed_at FROM store_shops h WHERE h.store_id = s.id),
+            (SELECT string_agg(concat_ws(' ', i.state, i.orders, i.changed_at), ',') FROM order_imports i
+                WHERE i.store_id = s.id),
+            (SELECT concat_ws(' ', l.reason, l.changed_at) FROM store_launches l WHERE l.store_id = s.id),
+            (SELECT string_agg(concat_ws(' ', o.operation_id, o.state), ',') FROM agent_operations o
+                WHERE o.store_id = s.id AND o.finished_at IS NULL)
+        ), ',' ORDER BY s.id))) AS version
+        FROM unnest($1::text[]) AS s(id)
+        """,
+        list(store_ids),
+    )
+    return str(row["version"])

@@ -1,6 +1,6 @@
 """SQL for clients that registered themselves (RFC 7591)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -62,3 +62,11 @@ async def find(database: Database, client_id: str) -> ClientRow | None:
 async def use(tx: Transaction, client_id: str, at: datetime) -> None:
     """Note that a client is in use, so that it is not let go of."""
     await tx.execute(USED, client_id, at)
+
+
+async def names_of(database: Database, client_ids: Sequence[str]) -> Mapping[str, str]:
+    """Name clients that registered themselves; one that was let go of is absent."""
+    rows = await database.fetch(
+        "SELECT id, name FROM oauth_clients WHERE id = ANY($1::text[])", list(client_ids)
+    )
+    return {row["id"]: row["name"] for row in rows}

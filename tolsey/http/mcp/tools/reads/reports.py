@@ -2,12 +2,12 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from math import sqrt
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from tolsey.http.answers.money.credits import in_digits_of
+from tolsey.http.answers.stores.stock import SELLING_DAYS, days_left
 from tolsey.http.mcp.gate import Principal
 from tolsey.http.mcp.tools.answers import DecimalMoney, Id, known_money
 from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, reads
@@ -18,10 +18,6 @@ from tolsey.storage.database import Row
 from tolsey.storage.reports import products, sales
 
 DAY: Final = timedelta(days=1)
-SELLING_DAYS: Final = 28
-"""Four whole weeks: each day of the week counts alike."""
-WITHIN: Final = 1.96
-"""Standard deviations within which 95 of 100 lie."""
 
 
 class BestSellersQuery(ToolArguments):
@@ -240,19 +236,6 @@ class ReportTools(FactsTools):
 
     def _today(self) -> date:
         return self._service.clock().astimezone(UTC).date()
-
-
-def days_left(available: int, sold: int, days: int) -> tuple[float, float, float | None]:
-    """Tell in how many days stock is gone, at the earliest and at the latest, as so many sold in so many days.
-
-    What sells one by one is Poisson distributed; its bounds are Byar's (Breslow and Day, Statistical
-    Methods in Cancer Research II, 1987, section 2.3). A lower bound of nothing sold has no latest day.
-    """
-    fewest = sold * (1 - 1 / (9 * sold) - WITHIN / (3 * sqrt(sold))) ** 3 if sold else 0.0
-    above = sold + 1
-    most = above * (1 - 1 / (9 * above) + WITHIN / (3 * sqrt(above))) ** 3
-    latest = available * days / fewest if fewest > 0 else None
-    return available * days / sold, available * days / most, latest
 
 
 def _running_out(row: Row) -> RunningOut:

@@ -1,9 +1,10 @@
-// What the page of a launch gains from a script: it follows the launch by itself. Without it the page is read anew.
+// What a page gains from a script that is told when what it shows moved: it follows by itself. Without it the page is read anew.
 const status = document.getElementById("follows");
 const [said, show] = [status.querySelector("span"), status.querySelector("a")];
 
-// What somebody is at stays as it is: they are told, and read it anew when they like.
-const inUse = (part) => part.contains(document.activeElement) || part.matches(":hover");
+// What somebody is at, or typed into, stays as it is: they are told, and read it anew when they like.
+addEventListener("input", (event) => event.target.setAttribute("data-typed", ""));
+const inUse = (part) => part.contains(document.activeElement) || part.matches(":hover") || part.querySelector("[data-typed]");
 
 function renew() {
   const request = new XMLHttpRequest();
@@ -16,7 +17,11 @@ function renew() {
       const fresh = request.response.getElementById(part.id);
       if (!fresh || fresh.isEqualNode(part)) continue;
       if (inUse(part)) held = true;
-      else part.replaceWith(document.adoptNode(fresh));
+      else {
+        const open = [...part.querySelectorAll("details")].map((one) => one.open);
+        part.replaceWith(document.adoptNode(fresh));
+        fresh.querySelectorAll("details").forEach((one, n) => (one.open ||= open[n] ?? false));
+      }
     }
     said.textContent = held ? status.dataset.said : "";
     show.hidden = !held;
