@@ -1,0 +1,149 @@
+"""What a page costs whoever reads it: its largest paint and its bytes in a browser, and how both grow.
+
+Headless Chromium opens every page of a tenant over loopback with an empty cache, at 500 and at 10,000 orders of one
+world (`world.py`); the pages are those that the service lists itself (`surface.py`). What misses its aim is listed last.
+"""
+
+import re
+import statistics
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import httpx
+
+from bench import measure, surface
+from bench.surface import Ask
+from bench.tenants import Growing, values_of
+from tests.pages.chromium import Browser, find_chromium, launched
+
+PAINT_MS: Final = 1_000.0
+KILOBYTES: Final = 100.0
+STEPS: Final = (500, 10_000)
+PAINTED: Final = """new Promise(resolve => {
+  const told = () => {
+    const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+    resolve([largest, all.reduce((sum, one) => sum + one.transferSize, 0), all.length]);
+  };
+  let largest = 0;
+  new PerformanceObserver(list => { largest = list.getEntries().at(-1).startTime })
+    .observe({type: 'largest-contentful-paint', buffered: true});
+  setTimeout(told, 150);
+})"""
+"""The largest paint and what came over the line, a moment after the page was loaded."""
+Seen = dict[str, tuple[float, float, int]]
+"""Milliseconds to the largest paint, kilobytes and requests, by the name of the page."""
+
+
+async def opened(browser: Browser, ask: Ask, url: str, headers: dict[str, str]) -> list[float]:
+    """Open a page in a tab that knows nothing; answer its largest paint, its bytes and its requests."""
+    async with browser.page() as page:
+        await page.call("Network.enable")
+        for cookie in headers["Cookie"].split("; "):
+            name, _equals, value = cookie.partition("=")
+            await page.call("Network.setCookie", name=name, value=value, url=url)
+        await page.open(
+            f"{url}{httpx.URL(ask.path, params=dict(ask.query))}", width=1440, height=900
+        )
+        found: list[float] = await page.read(PAINTED)
+        return found
+
+
+async def look(growing: Growing, only: re.Pattern[str], most: int, rounds: int) -> Seen:
+    """Open every page of the large tenant so many times; answer the medians."""
+    path = find_chromium()
+    if path is None:
+        raise SystemExit("bench.pages needs a Chromium: apt-get install chromium")
+    seen: dict[str, list[list[float]]] = {}
+    async with growing.serving() as client:
+        if not growing.tenants:
+            await growing.sign_up(client)
+        tenant = growing.tenants[0]
+        values = {**values_of(tenant, most), **growing.made[tenant.name]}
+        found = await surface.surface(client, tenant, values)
+        asks = [
+            one
+            for one in found.asks
+            if one.kind == "page" and one.name == one.plain and only.search(one.name)
+        ]
+        with tempfile.TemporaryDirectory(prefix="tolsey-bench-") as profile:
+            async with launched(path, Path(profile)) as browser:
+                for _ in range(rounds):
+                    for ask in asks:
+                        headers = (
+                            growing.administrator
+                            if ask.path.startswith("/admin/")
+                            else tenant.headers
+                        )
+                        with anyio.fail_after(120):
+                            told = await opened(browser, ask, growing.base, dict(headers))
+                        seen.setdefault(ask.name, []).append(told)
+    measure.say(f"opened {len(asks)} pages, {rounds} times")
+    return {
+        name: (
+            statistics.median(one[0] for one in all_),
+            statistics.median(one[1] for one in all_) / 1_000,
+            int(max(one[2] for one in all_)),
+        )
+        for name, all_ in seen.items()
+    }
+
+
+def show(stages: dict[int, Seen]) -> list[str]:
+    """Print each page at each size; answer what misses its aim at the largest."""
+    first, last = stages[min(stages)], stages[max(stages)]
+    lines: list[list[Any]] = [
+        [
+            name,
+            *(value for size in stages for value in stages[size].get(name, (0.0, 0.0, 0))[:2]),
+            requests,
+        ]
+        for name, (_paint, _bytes, requests) in sorted(last.items(), key=lambda one: -one[1][0])
+    ]
+    columns = [text for size in stages for text in (f"ms at {size:,}", f"kB at {size:,}")]
+    measure.table("Pages: largest paint and bytes", ["page", *columns, "requests"], lines)
+    paints, sizes = ([one[n] for one in last.values()] for n in (0, 1))
+    before = statistics.median(one[0] for one in first.values())
+    print(
+        f"\nOf {len(last)} pages the median paints in {statistics.median(paints):.0f} ms (before: {before:.0f}), the slowest"
+        f" in {max(paints):.0f}; the median takes {statistics.median(sizes):.1f} kB, the heaviest {max(sizes):.1f}"
+    )
+    return [
+        f"{name}: {paint:.0f} ms, {kilobytes:.1f} kB"
+        for name, (paint, kilobytes, _requests) in last.items()
+        if paint > PAINT_MS or kilobytes > KILOBYTES or paint == 0
+    ]
+
+
+async def main(growing: Growing, only: re.Pattern[str], *, quick: bool) -> None:
+    """Measure, and print what was found."""
+    stages: dict[int, Seen] = {}
+    for step in STEPS[:1] if quick else STEPS:
+        async with growing.serving() as client:
+            if not growing.tenants:
+                await growing.sign_up(client)
+        await growing.grow(step)
+        stages[step] = await look(growing, only, step, 1 if quick else 3)
+    missed = show(stages)
+    print("\nWhat misses its aim" + "".join(f"\n- {one}" for one in missed or ["nothing"]))
+
+
+def run() -> None:
+    parser = measure.arguments(__doc__ or "")
+    parser.add_argument("--only", type=re.compile, default="", help="a pattern of pages to open")
+    given = parser.parse_args()
+    measure.machine(given.loop)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tolsey-bench-")))
+        server_url, redis_url = stack.enter_context(measure.servers(None))
+        url = stack.enter_context(measure.database(server_url, None))
+        growing = Growing(url, redis_url, folder)
+        only = re.compile(given.only) if isinstance(given.only, str) else given.only
+        measure.run(partial(main, growing, only, quick=given.quick), given.loop)
+
+
+if __name__ == "__main__":
+    run()
