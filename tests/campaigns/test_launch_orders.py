@@ -233,7 +233,7 @@ class LaunchInDisorder:
         if not missing:
             return StepFinished(
                 of=of,
-                result="{}",
+                result='{"shop": {}}',
                 facts=(),
                 modules=(),
                 draft_hash=None,
