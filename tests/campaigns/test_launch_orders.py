@@ -242,7 +242,7 @@ class LaunchInDisorder:
             )
         writes = tuple(
             BeginOperation(
-                operation_id=f"op:{of.milestone}:{of.run}:{of.attempt}:{of.step}:{number}",
+                operation_id=f"op:{of.milestone}:{of.run}:{of.attempt}:{of.step}:{number}:{one.started_at}",
                 user_id="u",
                 client_id=LAUNCH_CLIENT,
                 tool=of.milestone,

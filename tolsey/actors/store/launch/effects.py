@@ -275,8 +275,11 @@ class LaunchCalls:
 
         What is planned from `before` is sent without another look at the shop first, but the one right before.
         """
+        # An attempt that is given back is made again: under the ids of before nothing would be told of its changes.
+        began = launch.milestones[of.milestone].started_at
         named = (
             f"{launch.head.launch_id}\n{of.milestone}\n{of.run}\n{of.attempt}\n{of.step}\n{number}"
+            f"\n{began and began.isoformat()}"
         )
         asked = EditRequest(
             store_id=launch.head.store_id,
