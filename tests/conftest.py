@@ -55,7 +55,6 @@ SLOW_PLACES = tuple(
         "journeys/test_processes.py",
         "journeys/test_walk.py",
         "journeys/test_restore.py",
-        "journeys/test_rolling.py",
         "test_served_processes.py",
     )
 )
