@@ -88,7 +88,7 @@ class Drill:
             **self.home.identity(),
         )
         assert done.returncode == 0, f"{title}: {done.stdout}{done.stderr}{self.log()}"
-        return done.stdout
+        return str(done.stdout)
 
     def log(self) -> str:
         """Read what the restored server said."""

@@ -75,7 +75,7 @@ class Hands:
 
     async def key(self, name: str, **more: Any) -> None:
         for kind in ("keyDown", "keyUp"):
-            said = {"type": kind, "key": name, "windowsVirtualKeyCode": CODES[name]}
+            said: dict[str, Any] = {"type": kind, "key": name, "windowsVirtualKeyCode": CODES[name]}
             if kind == "keyDown":
                 said |= more
             await self.page.call("Input.dispatchKeyEvent", **said)
@@ -105,7 +105,7 @@ class Hands:
         await self.press(SENDS)
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+@pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
 async def hands(bazaar: Bazaar, page: Page, request: pytest.FixtureRequest) -> Hands:
     by_keyboard, width, has_script = request.param
     await page.call("Emulation.setScriptExecutionDisabled", value=not has_script)
@@ -133,7 +133,7 @@ async def test_a_merchant_comes_from_an_account_to_a_store_that_works(
     store = (await hands.page.address()).partition("?")[0]
     await hands.until("#well .chip.good", store)
     # What it sells from now on is on the page, with its numbers beside the pictures.
-    bazaar.clock.advance(bazaar.platform.now() - bazaar.clock.now())
+    bazaar.clock.advance(bazaar.platform.now() - bazaar.clock.now)
     bazaar.platform.place_order(SHOP, email="jane@example.com")
     await hands.until("#sales svg rect", store)
     await hands.press("nav.tabs a[href$='/settings']")

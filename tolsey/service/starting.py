@@ -16,8 +16,8 @@ from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.chat.answering import AnswerService
 from tolsey.http.chat.terms import Terms
 from tolsey.http.mcp.opening import opened
-from tolsey.http.operators.measures import footing
 from tolsey.http.memory.finding import MemorySearch
+from tolsey.http.operators.measures import footing
 from tolsey.http.subaddresses.object_storage import AssetHost
 from tolsey.http.subaddresses.preview.addresses import PREVIEW_PREFIX
 from tolsey.http.subaddresses.preview.proxy import StorefrontPreview

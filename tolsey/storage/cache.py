@@ -88,7 +88,7 @@ class Cache:
     async def seconds(self) -> float:
         """Tell the server's clock, in seconds since 1970."""
         whole, millionths = await self._guarded(self._redis.time)
-        return float(whole) + millionths / 1_000_000
+        return float(whole) + float(millionths) / 1_000_000
 
     async def get(self, key: str) -> str | None:
         """Read a text; None when there is none."""

@@ -41,7 +41,7 @@ def without(table: Mapping[str, Any], name: str) -> Callable[[Patch], None]:
 
 
 def stage_skipped(patch: Patch) -> None:
-    target = turns.target_of
+    target = moves.target_of
 
     def skipped(case: Any, event: str) -> Stage:
         to = target(case, event)

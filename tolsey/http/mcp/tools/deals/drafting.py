@@ -43,10 +43,11 @@ class OfferReply(WriteArguments):
         return self
 
 
-TERMS: Final = OfferReply.model_fields.keys() - {
-    *WriteArguments.model_fields,
-    *("deal_id", "offer_id", "reply", "note"),
-}
+TERMS: Final = (
+    OfferReply.model_fields.keys()
+    - WriteArguments.model_fields.keys()
+    - {"deal_id", "offer_id", "reply", "note"}
+)
 
 
 class OfferReplyWriter(RecordedWrite[OfferReply]):
