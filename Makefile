@@ -121,13 +121,13 @@ mutants: $(MUTANTS_VENV)/.installed
 # Puts every sentence into each catalogue: of pages and mails, and of refusals, which pages tell; then compiles them.
 messages: setup
 	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
-		$(addprefix --keyword ,marked problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable NotBuilt) \
+		$(addprefix --keyword ,marked problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable) \
 		--project tolsey --no-location --sort-output --output tolsey/http/locale/tolsey.pot tolsey
 	for po in tolsey/http/locale/*/LC_MESSAGES/tolsey.po; do \
 		$(BIN)/pybabel --quiet update --no-fuzzy-matching --ignore-obsolete --omit-header --width 100 \
 			--domain tolsey --locale $$(basename $$(dirname $$(dirname $$po))) \
 			--input-file tolsey/http/locale/tolsey.pot --output-file $$po && \
-		$(BIN)/pybabel --quiet compile --domain tolsey --locale $$(basename $$(dirname $$(dirname $$po))) \
+		$(BIN)/pybabel --quiet compile --use-fuzzy --domain tolsey --locale $$(basename $$(dirname $$(dirname $$po))) \
 			--input-file $$po --output-file $${po%.po}.mo || exit 1; done
 
 # A Python client of the whole service, made of /openapi.json as it is here; it is kept nowhere.

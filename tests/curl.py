@@ -73,6 +73,7 @@ WORDS: Final[Mapping[str, Any]] = {
 """Words that an example says, by the same names."""
 OF_OPERATION: Final[Mapping[str, Mapping[str, Any]]] = {
     "/api/admin/live": {"looks": 1},
+    "/api/status/subscribe": {"email": "ann@example.com"},
     "/api/admin/actors/{kind}/{id}": {"kind": "store", "id": "$STORE_ID"},
     "/api/admin/credits/adjust": {"amount": 1_000_000},
     "/api/credits/purchase": {"amount": {"amount": 2_000, "currency": "USD"}},

@@ -862,7 +862,13 @@ UNBOUNDED: Final = {
     "intelligence.calibrating": {"verified"},  # the shops that are compared once a day
     "intelligence.feeding": {"count", "due", "hot", "unheard"},  # the work of a tick
     "intelligence.history": {"stock_changes", "stocked"},  # added up, of 60 days of one shop
-    "sealing.keys": {"accept", "forget_unused", "open_vault", "trouble"},  # a look at each start
+    "sealing.keys": {
+        "accept",
+        "forget_unused",
+        "open_vault",
+        "still_used",
+        "trouble",
+    },  # a look at each start
     "money.credit_jobs": {"books", "changed"},  # what one has open; a walk through all ledgers
     "money.credits": {"load"},  # what is open
     "operations": {"has_map", "due_by_slot", "slot", "slots"},  # 1,024 slots, and what is due
@@ -875,6 +881,7 @@ UNBOUNDED: Final = {
     "lifecycle.retention": {"sweep"},  # jobs: what is due, batch by batch
     "sealing.rotation": {
         "is_in_use",
+        "on_the_way",
         "rotate",
         "waiting",
     },  # a command that goes through all that is sealed

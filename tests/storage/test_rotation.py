@@ -24,6 +24,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "agent_operations": {"store_id": "store_1", "operation_id": "op_1"},
     "outbound_mail": {"id": "mail_1"},
     "provider_events": {"provider": "mail", "event_id": "evt_1"},
+    "status_webhooks": {"id": "sub_1"},
 }
 ELSEWHERE = {"state", "token"}
 """What is sealed and handed out, not kept: it ends with its key."""
@@ -91,6 +92,11 @@ async def fill(database: Database, vault: Vault) -> None:
         "INSERT INTO provider_events (provider, event_id, type, sealed_body, state, received_at)"
         " VALUES ('mail', 'evt_1', 't', $1, 'kept', now())",
         held["provider_events", "sealed_body"],
+    )
+    await database.execute(
+        "INSERT INTO status_webhooks (id, url, sealed_secret, components, confirmed_at)"
+        " VALUES ('sub_1', 'https://hooks.example/tolsey', $1, '', now())",
+        held["status_webhooks", "sealed_secret"],
     )
 
 

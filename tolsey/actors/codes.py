@@ -75,7 +75,6 @@ REQUESTS: Final = {
     "invalid_request": Code("A field is not as documented: `errors` names it.", 422),
     "malformed_json": Code("The body is no JSON.", 400),
     "method_not_allowed": Code("This address takes another method: see `Allow`.", 405),
-    "not_built": Code("This version of the service has not built it yet.", 501),
     "not_found": Code("There is no such thing, or it is not yours.", 404),
     "nul_in_form": Code("A field holds the character NUL: leave it out.", 422),
     "payload_too_large": Code("The body is too large.", 413),

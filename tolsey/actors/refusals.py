@@ -92,10 +92,3 @@ class Unavailable(Refusal):
 
     status = 503
     code = "unavailable"
-
-
-class NotBuilt(Refusal):
-    """The contract names this; it is not built yet."""
-
-    status = 501
-    code = "not_built"

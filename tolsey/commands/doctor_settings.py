@@ -46,6 +46,9 @@ OPTIONAL: Final[Mapping[str, SettingNote]] = {
     ),
     "DATABASE_URL": SettingNote("the database", "an embedded PostgreSQL under DATA_DIR"),
     "REDIS_URL": SettingNote("the cache", "an embedded Redis under DATA_DIR"),
+    "HISTORY_KINDS": SettingNote(
+        "are the kinds of actors whose states before a message are kept", "no such states are kept"
+    ),
     "DATA_DIR": SettingNote(
         "keeps embedded servers, files and keys that were made", ".data keeps them"
     ),

@@ -65,11 +65,13 @@ def shown(
     """Answer with a page, which may tell a refusal; its forms may be sent on to the origins named."""
     status = refusal.status if refusal else status
     who = signed_in()
-    written = rendered(page, who.email if who else None, shell.present())
+    around = shell.present() if page.has_shell else None
+    viewer = who.email if who else around.viewer if around else None
+    written = rendered(page, viewer, around)
     response = Response(written, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = policy(
         form_targets,
-        has_script=page.has_script or shell.present() is not None,
+        has_script=page.has_script or around is not None,
         has_frame=page.has_frame,
     )
     response.vary.add("Accept-Language")

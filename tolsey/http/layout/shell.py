@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from quart import g, request
 
 from tolsey.http.layout.catalogue import _
-from tolsey.http.web.access import RANKS, identify
+from tolsey.http.web.access import RANKS, reader
 from tolsey.http.web.callers import cookies
 from tolsey.http.web.context import service
 from tolsey.storage.commerce import stores
@@ -102,7 +102,7 @@ async def prepare() -> None:
     if "shell" in g or cookies.session_token() is None:
         return
     with suppress(StorageError):  # a page that can be read without is shown without
-        who = await identify()
+        who = await reader()
         if who is not None:
             g.shell = await _read(who.user_id, who.email)
 
@@ -114,7 +114,7 @@ def present() -> Shell | None:
 
 def leave() -> None:
     """Show the rest of this request to somebody who is signed in no more."""
-    g.shell, g.caller = None, None
+    g.shell, g.caller, g.reader = None, None, None
 
 
 async def _read(user_id: str, email: str) -> Shell:

@@ -14,6 +14,8 @@ class Page:
     template: ClassVar[str]
     has_script: ClassVar[bool] = False
     """Whether it loads a script of ours, without which it can be read all the same."""
+    has_shell: ClassVar[bool] = True
+    """Whether the ways to all other pages stand around it, for whoever is signed in."""
     has_frame: ClassVar[bool] = False
     """Whether another page of ours stands in it."""
 

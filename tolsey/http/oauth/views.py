@@ -21,6 +21,7 @@ class RefusedConsentPage(Page):
     """Says that this is not the reader's to allow: the store is not theirs, or the app asked wrongly."""
 
     template = "oauth/refused.html"
+    has_shell = False
     wanted: RequestRow
     csrf: str
 

@@ -145,12 +145,25 @@ def _guarded(view: View, access: Access, prove: Callable[[], Awaitable[None]]) -
 
 
 async def identify() -> Caller | None:
-    """Look up who is signed in by the session cookie, once per request; None when no one is."""
+    """Look up who is signed in by the session cookie, once per request; None when no one is.
+
+    From then on limits count what is asked as theirs.
+    """
     if "caller" not in g:
+        g.caller = await reader()
+    return cast("Caller | None", g.caller)
+
+
+async def reader() -> Caller | None:
+    """Look up for whom a page is written, once per request.
+
+    Limits do not know it: who makes an account counts by address, whoever else they are (rules/limits#windows).
+    """
+    if "reader" not in g:
         token = cookies.session_token()
         found = token and await tokens.find(service().database, token, now())
-        g.caller = Caller(found.user_id, found.email) if found else None
-    return cast("Caller | None", g.caller)
+        g.reader = Caller(found.user_id, found.email) if found else None
+    return cast("Caller | None", g.reader)
 
 
 async def _prove_session() -> None:

@@ -28,6 +28,7 @@ KEPT: Final[Mapping[str, Retention]] = {
             "commerce",
             "compliance",
             "listing",
+            "offer_draft",
             "verification",
         ),
         "180_days",

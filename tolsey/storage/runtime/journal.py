@@ -245,7 +245,7 @@ HELD = (
 HELD_ROWS = """
   UNION SELECT t.j FROM t WHERE t.consumes IS NOT NULL AND t.about <> '' AND (
     SELECT true FROM outbox w WHERE w.key = t.consumes AND ((
-      SELECT true FROM outbox o WHERE o.sender = w.sender AND o.about = w.about AND o.attempts > 0
+      SELECT true FROM outbox o WHERE o.sender = w.sender AND o.about = w.about
       AND o.kind = w.kind AND o.actor_key = w.actor_key AND (o.created_at, o.key) < (w.created_at, w.key)
       AND o.key <> ALL (ARRAY(
         SELECT e.consumes FROM t e WHERE e.consumes IS NOT NULL AND e.j < t.j)) LIMIT 1)
@@ -253,7 +253,7 @@ HELD_ROWS = """
       SELECT true FROM dead_letters d WHERE d.status = 'dead' AND d.sender = w.sender AND d.about = w.about
       AND d.kind = w.kind AND d.actor_key = w.actor_key AND (d.created_at, d.key) < (w.created_at, w.key)
       LIMIT 1)) LIMIT 1)"""
-"""What another actor told waits behind what it told before of the same thing and what keeps failing, and nothing else."""
+"""What another actor told waits behind what it told before of the same thing, as long as that was not done, and nothing else."""
 
 
 def statement(form: Form) -> str:

@@ -114,6 +114,7 @@ async def make_offer(deal_id: str) -> Response:
 @page
 async def discard_draft(deal_id: str) -> Response:
     """Discard what an agent prepared, and go back to the deal."""
+    await party_to(deal_id)
     try:
         await drafts.discard_offer_draft(request.args.get("to", ""))
     except NotFound:

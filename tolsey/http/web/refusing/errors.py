@@ -10,18 +10,16 @@ import structlog
 from pydantic import ValidationError
 from quart import Quart, Response, request
 from quart_schema import RequestSchemaValidationError
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, NotFound, RequestEntityTooLarge
 
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import (
     Conflict,
-    NotBuilt,
     Refusal,
     Unauthorized,
     Unavailable,
 )
 from tolsey.http.web.context import request_id
-from tolsey.http.web.refusing import unbuilt
 from tolsey.runtime.errors import (
     DeadlineExceeded,
     Duplicate,
@@ -162,9 +160,6 @@ def internal() -> Response:
 def http_failed(error: HTTPException) -> Response:
     """Answer for what the framework refuses."""
     status = error.code or 500
-    # A path that is promised may look like one that is there.
-    if isinstance(error, NotFound | MethodNotAllowed) and unbuilt.is_named(request.path):
-        return refused(NotBuilt(unbuilt.SENTENCE))
     if isinstance(error, NotFound):
         return problem(404, "not_found", "There is nothing at this address.")
     if isinstance(error, RequestEntityTooLarge):
