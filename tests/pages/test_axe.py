@@ -95,5 +95,5 @@ async def test_axe_finds_nothing_on_any_page_of_any_role(
                     wrong[f"{role} {address}"] = found
                 name = re.sub(r"\W+", "-", f"{role}-{kind}")[:80]
                 await photograph(page, f"axe-{name}-{language}-{width}")
-    assert wrong == {}
+    assert wrong == {}, "\n".join(f"{where}: {what}" for where, what in wrong.items())
     assert len(seen) > 40

@@ -1,5 +1,6 @@
 """People ask the chat, confirm what it planned, and see that it is remembered: in a browser."""
 
+import re
 from collections.abc import AsyncIterator
 
 import httpx
@@ -73,7 +74,8 @@ async def test_a_plan_of_the_chat_is_confirmed_and_what_it_changed_is_on_the_pag
     await page.wait_for("#plan-1")
     assert "I would remember it." in await page.text()
     await told_apart(page, width)
-    assert await page.read("document.scripts.length") == 0
+    scripts = await page.read("[...document.scripts].map((one) => one.src)")
+    assert [re.sub(r"^.*/assets/(\w+)\..*$", r"\1", one) for one in scripts] == ["page"]
     await page.click('button[value="confirm"]')
     await page.wait_for(".notice.good")
     assert "It is done." in await page.text()
