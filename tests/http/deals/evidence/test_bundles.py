@@ -272,7 +272,9 @@ async def test_the_command_holds_a_bundle_against_the_roots_that_were_published(
     def run(content: bytes, *options: str) -> tuple[int, str]:
         (tmp_path / "one.zip").write_bytes(content)
         done = CliRunner().invoke(verify_bundle, [str(tmp_path / "one.zip"), *options])
-        return done.exit_code, done.output
+        # The service of this test may log meanwhile: it seals what was signed.
+        said = [one for one in done.output.splitlines(keepends=True) if "effect=" not in one]
+        return done.exit_code, "".join(said)
 
     def tried() -> None:
         roots, whole = f"--roots={tmp_path / 'roots.json'}", bundle.zipped(files)
