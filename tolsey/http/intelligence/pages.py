@@ -139,6 +139,8 @@ async def compare_competitors(store_id: str) -> Response:
     """Put up to five competitors side by side."""
     row, at, database = await store_of(store_id), now(), service().database
     domains = list(dict.fromkeys(request.args.getlist("domain")))[:MOST_COMPARED]
+    if not domains:
+        return sent_on(f"/stores/{store_id}/competitors")
     kept = {one.domain for one in await competitors.load(database, store_id, domains)}
     domains = [one for one in domains if one in kept]
     if not domains:
