@@ -13,6 +13,7 @@ from tolsey.actors.store.launch.executors.work import (
     LaunchWork,
     ReadShop,
     Taken,
+    WriteShop,
     WriteTexts,
     compare,
     number,
@@ -46,7 +47,7 @@ def pages(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return found.write
+        return WriteShop(found.missing)
     made = [
         {"handle": edit.ids[0], "title": thing["title"], "id": thing["id"]}
         for edit, thing in zip(wanted, found.things, strict=True)
@@ -85,7 +86,7 @@ def policies(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return found.write
+        return WriteShop(found.missing)
     digests = {
         edit.ids[0]: hashlib.sha256(thing["body"].encode()).hexdigest()[:16]
         for edit, facts, thing in zip(wanted, found.facts, found.things, strict=True)
@@ -127,7 +128,7 @@ def navigation(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted, may_set=_is_as_shipped)
     if found.missing:
-        return found.write
+        return WriteShop(found.missing)
     kept = [edit.ids[0] for edit in wanted if not work.was_written(edit)]
     return Finished(
         result={
