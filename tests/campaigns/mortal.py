@@ -99,6 +99,7 @@ async def shop(database: Database, url: str) -> AsyncIterator[World]:
             platform=admin,
             theme_url="https://themes.example/ours.zip",
             storefronts=cast("OwnStorefront", None),  # no store is opened here
+            unset_model="LLM_MODEL",  # texts are the templates: no model writes twice alike
             **reach,
         )
         world.calls = edits.handlers() | imports.handlers() | launches.handlers()

@@ -189,6 +189,6 @@ async def test_an_operator_comes_from_a_mail_address_to_what_happened(
     await hands.write("#reason", "To see it run")
     await hands.press(SENDS)
     (row,) = await database.fetch(
-        "SELECT metadata->>'reason' AS reason FROM audit_log WHERE event LIKE 'admin.job%'"
+        "SELECT metadata->>'reason' AS reason FROM audit_log WHERE event LIKE 'admin.cron%'"
     )
     assert row["reason"] == "To see it run"
