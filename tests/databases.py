@@ -90,7 +90,12 @@ class KeptPool(asyncpg.Pool):
             if one.is_connected():
                 try:
                     await one._con.reset(timeout=PARTING_SECONDS)
-                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                except (
+                    asyncpg.PostgresError,
+                    asyncpg.InterfaceError,
+                    asyncpg.InternalClientError,
+                    OSError,
+                ):
                     one.terminate()
         self.in_use = False
 
