@@ -729,6 +729,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
     "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],
+    "selling.deals.handing_over": [lambda db: deals.handing_over(db, "store_1")],
     "selling.deals.draft_of": [lambda db: deals.draft_of(db, "offer_1", Side.SELLER)],
     "selling.deals.offers": [lambda db: deals.offers(db, "deal_000001", None, PAGE)],
     "selling.deals.about": [

@@ -273,6 +273,10 @@ class CommercePlatform(Protocol):
         """
         ...
 
+    async def owner_email(self, shop: Shop) -> str | None:
+        """Say at which address the platform writes to a shop's owner; None where it does not tell."""
+        ...
+
     async def reconcile_subscriptions(
         self, shop: Shop, uri: str, topics: Mapping[str, str]
     ) -> SubscriptionReport:

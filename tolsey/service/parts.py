@@ -31,6 +31,7 @@ from tolsey.adapters import Adapters
 from tolsey.http.chat.terms import Terms
 from tolsey.http.deals.asking import DealProviders
 from tolsey.http.deals.evidence.rooting import EsignRoots
+from tolsey.http.deals.owners import OwnerLooks
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.http.files.keeping import FileKeeper
 from tolsey.http.launch.writing import LaunchWriter
@@ -198,6 +199,9 @@ class Parts:
             escrow=self._outside.escrow,
             pays_sellers=self._settings.payments_secret_key is not None,
         )
+        owners = OwnerLooks(
+            self._ask, self._outside.commerce, self.database, self.vault, self.clock
+        )
         written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
         throttle = Throttle(partial(retention.commit, self.database))
         upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
@@ -254,6 +258,7 @@ class Parts:
             **written.handlers(),
             **sealing.handlers(),
             **providers.handlers(),
+            **owners.handlers(),
             **storefronts.handlers(),
         }
 

@@ -9,7 +9,7 @@ import pytest
 from tests.http.deals.table import PRICE, Table
 from tests.http.people import Clock, SignUp
 from tolsey.actors.listing.actor import ListingActor
-from tolsey.actors.listing.deals.messages import SealDocument
+from tolsey.actors.listing.deals.messages import LookForOwner, SealDocument
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
@@ -45,7 +45,14 @@ def calls(told: list[TellPeople]) -> dict[type[Call[Any]], Any]:
     async def leave_unsealed(call: SealDocument) -> None:
         del call
 
-    return {TellPeople: tell_people, SealDocument: leave_unsealed}
+    async def look_for_owner(call: LookForOwner) -> None:
+        del call
+
+    return {
+        TellPeople: tell_people,
+        SealDocument: leave_unsealed,
+        LookForOwner: look_for_owner,
+    }
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.http.deals.handovers import being_sold, handed_over
 from tests.http.launch.merchant import Merchant
 from tests.http.people import PASSWORD, Clock
 from tests.mcp.tools.two_stores import TwoStores
@@ -150,7 +151,7 @@ async def test_a_transfer_alerts_operators_lapses_after_a_week_and_ends_with_the
 ) -> None:
     two_stores, store_id = merchant.two_stores, merchant.store_id
     await registered(two_stores, pooled)
-    wish = {"storeId": store_id, "email": "ann@example.com"}
+    wish = {"storeId": store_id, "email": "bob@example.com"}
     taken = await merchant.client.post("/api/wizard/store/provision", json={"storeId": store_id})
     assert (taken.status_code, taken.json()["code"]) == (409, "already_connected")
     early = await merchant.client.post("/api/wizard/store/transfer", json=wish)
@@ -161,7 +162,7 @@ async def test_a_transfer_alerts_operators_lapses_after_a_week_and_ends_with_the
     taken = await merchant.client.post("/api/wizard/store/provision", json={"storeId": store_id})
     assert taken.status_code == 200, taken.text
 
-    async def asked(email: str = "ann@example.com") -> httpx.Response:
+    async def asked(email: str = "bob@example.com") -> httpx.Response:
         body = {**wish, "email": email}
         return await merchant.client.post("/api/wizard/store/transfer", json=body)
 
@@ -184,7 +185,8 @@ async def test_a_transfer_alerts_operators_lapses_after_a_week_and_ends_with_the
     assert (await merchant.tick())["transfers"] == 0
     assert (await asked()).json()["state"] == "TRANSFER_REQUESTED"
 
-    # The merchant accepts, and the grant of our organization ends with it.
+    await being_sold(two_stores, "sold", two_stores.ann, two_stores.bob)
+    # Bob, who buys the business, accepts, and the grant of our organization ends with it.
     pooled.plan_name, pooled.permitted = "basic", False
     await merchant.tick()
     await until(two_stores, "SELECT 1 FROM devstore_transfers WHERE state = 'TRANSFERRED'")
@@ -193,6 +195,9 @@ async def test_a_transfer_alerts_operators_lapses_after_a_week_and_ends_with_the
         "SELECT recipient FROM outbound_mail WHERE event = 'dev_store_transferred'",
     )
     assert mail["recipient"] == "ann@example.com"
+    # The deal that sells the store is told, and its item is closed by nobody's hand (rules/marketplace#escrow).
+    await until(two_stores, "SELECT 1 FROM deal_events WHERE deal_id = 'deal_sold'")
+    assert await handed_over(two_stores, "sold") == ["The store"]
     await until(two_stores, "SELECT 1 FROM integration_connections WHERE refused_at IS NOT NULL")
     last = await asked()
     assert (last.status_code, last.json()["code"]) == (409, "already_transferred")

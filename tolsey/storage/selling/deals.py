@@ -177,6 +177,13 @@ async def is_store_selling(database: Reader, store_id: str) -> bool:
     return bool(row and row["selling"])
 
 
+async def handing_over(database: Reader, store_id: str) -> DealThread | None:
+    """Find the deal at which a store is being handed over to its buyer."""
+    where = """stage = 'TRANSFERRING' AND listing_id = ANY(ARRAY(
+        SELECT id FROM listings WHERE store_id = $1 AND deleted_at IS NULL)) ORDER BY id LIMIT 1"""
+    return await record(database, THREAD, where, store_id)
+
+
 async def of_escrow(database: Reader, escrow_id: str) -> list[DealThread]:
     """List the threads whose seller named an escrow, of which there should be one."""
     return await records(database, THREAD, "escrow_id = $1 ORDER BY id LIMIT 10", escrow_id)

@@ -1,8 +1,9 @@
 """What providers tell comes early, late, twice and out of order: a deal goes each way once, and as far as is so."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import orjson
 import pytest
@@ -19,8 +20,9 @@ from tolsey.actors.listing.deals.messages import (
     FollowEscrow,
     RequestAccess,
     RequestSignature,
+    StoreHandedOver,
 )
-from tolsey.actors.refusals import Conflict, InvalidTransition
+from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.storage.records.selling.deals import DealThread
 
 DEAL = "deal_org_2"
@@ -197,3 +199,75 @@ def test_events_of_providers_in_any_order_and_number_lead_to_the_same_deal(seed:
     assert market.state.listing is not None
     assert market.state.listing.status == "SOLD"
     assert len([one for one in market.audits if one.event == "marketplace.transaction"]) == 2
+
+
+def handing_over(assets: list[str]) -> tuple[Market, StoreHandedOver]:
+    """Bring the deal about a store to where its things are handed over; answers what the platform says then."""
+    market = Market()
+    listing = market.state.listing
+    assert listing is not None
+    sold = replace(listing, store_id="store_1", included_assets=orjson.dumps(assets).decode())
+    market.state = replace(market.state, listing=sold)
+    assert market.take(negotiating.answer, accepts(market, *offered(market, "org_2"))) is None
+    moved(market, ("fasttrack.agree", "B"), ("fasttrack.agree", "S"))
+    assert market.take(providers.envelope, asked(market, "APA")) is None
+    for step in (("escrow.open", "S"), ("funding.confirm", "B"), ("escrow.funded", "S")):
+        moved(market, step)
+    says = StoreHandedOver(
+        deal_id=DEAL, store_id="store_1", shop_domain="loom.myshopify.com", at=market.now
+    )
+    return market, says
+
+
+def delivered(market: Market) -> list[Any]:
+    return [one["title"] for one in orjson.loads(deal_of(market).transfer) if one["deliveredAt"]]
+
+
+@pytest.mark.parametrize(
+    ("assets", "closed"),
+    [
+        (["The store", "The domain"], ["The store"]),
+        (["the web shop", "Stock of the store"], ["the web shop"]),
+        (["LOOM.myshopify.com", "Shop's Instagram account"], ["LOOM.myshopify.com"]),
+        (["The store", "My shop"], []),
+        (["The domain"], []),
+        ([], []),
+    ],
+)
+def test_a_store_that_the_platform_hands_over_closes_its_item_once_and_no_other(
+    assets: list[str], closed: list[str]
+) -> None:
+    market, says = handing_over(assets)
+    before = deal_of(market)
+    assert market.take(providers.store, says) is None
+    assert deal_of(market) == before, "something was handed over before its list was open"
+    moved(market, ("transfer.start", "S"))
+    for _ in range(3):
+        assert market.take(providers.store, says) is None
+    assert delivered(market) == closed
+    assert lines(market)["transfer.deliver"] == len(closed)
+    assert not any(one["verdict"] for one in orjson.loads(deal_of(market).transfer))
+
+
+def test_a_store_of_another_deal_closes_nothing() -> None:
+    market, says = handing_over(["The store"])
+    moved(market, ("transfer.start", "S"))
+    before = deal_of(market)
+    other_store = replace(says, store_id="store_2")
+    assert isinstance(market.take(providers.store, other_store), Conflict)
+    other_deal = replace(says, deal_id="deal_other")
+    assert isinstance(market.take(providers.store, other_deal), NotFound)
+    assert deal_of(market) == before
+
+
+def test_a_store_that_its_buyer_rejected_is_not_handed_over_again_by_itself() -> None:
+    market, says = handing_over(["The store"])
+    moved(market, ("transfer.start", "S"))
+    assert market.take(providers.store, says) is None
+    turn = turns.DealTurn(market.state, market.now)
+    no = DealFields(item="asset-1", verdict="rejected", reason="It has another theme.")
+    turn.move(DEAL, "transfer.confirm", actor="B", given=no)
+    market.follow(turn.decision(DEAL))
+    assert market.take(providers.store, says) is None
+    (item,) = orjson.loads(deal_of(market).transfer)
+    assert item["verdict"] == "rejected"

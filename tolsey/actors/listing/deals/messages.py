@@ -326,6 +326,27 @@ class FollowEscrow(Message[DealView]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoreHandedOver(Message[DealView]):
+    """The commerce platform says, asked again, that the buyer of a deal owns the shop of its store."""
+
+    deal_id: str
+    store_id: str
+    shop_domain: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookForOwner(Call[None]):
+    """Find out whether the buyer owns a store's shop by now, if a deal is handing it over, and tell that deal."""
+
+    lane: ClassVar[LaneName] = "platform"
+    patience: ClassVar[Patience | None] = Patience(waits=(5.0, 60.0, 600.0), tries=4)
+
+    store_id: str
+    organization_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class AskProvider(Call[None]):
     """Fetch again what a kept event of a deal's provider says, and tell the listing if it is so."""
 

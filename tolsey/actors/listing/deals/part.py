@@ -23,6 +23,7 @@ from tolsey.actors.listing.deals.messages import (
     RequestSignature,
     SignatureDue,
     SignDocument,
+    StoreHandedOver,
     ViewDocument,
 )
 from tolsey.actors.listing.state import NEVER_LED, DealHead, ListingState
@@ -54,6 +55,7 @@ class Deals(KindPart[ListingState]):
         on(SignatureDue, signing.due),
         on(CompleteEnvelope, providers.envelope),
         on(FollowEscrow, providers.escrow),
+        on(StoreHandedOver, providers.store),
     )
 
     def __init__(self, database: Database) -> None:

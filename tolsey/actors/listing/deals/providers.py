@@ -3,27 +3,35 @@
 What arrives here was fetched from the provider again: an event alone counts for nothing (rules/marketplace#providers).
 """
 
+import re
 from dataclasses import replace
+from typing import Final
 
 import orjson
 
 from tolsey.actors.listing.deals import signatures
-from tolsey.actors.listing.deals.cases import Stage
+from tolsey.actors.listing.deals.cases import Stage, items
 from tolsey.actors.listing.deals.messages import (
     CompleteEnvelope,
     DealFields,
     DealView,
     FollowEscrow,
     SignatureView,
+    StoreHandedOver,
 )
 from tolsey.actors.listing.deals.moves import GuardFailed
 from tolsey.actors.listing.deals.signing import PLATFORM, answered, complete, last_document
 from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
-from tolsey.actors.listing.machines import DEAL, PROVIDER
+from tolsey.actors.listing.machines import CLOCK, DEAL, PROVIDER
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Conflict, InvalidTransition
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.selling.deals import OPEN_SIGNATURES, DealThread, Side, SignatureStatus
+
+STORE: Final = re.compile(
+    r"((the|our|my) )?((shopify|online|web)[ -]?)?(store|shop)", re.IGNORECASE
+)
+"""What the store is called among the things that are sold, if not by its domain."""
 
 
 def envelope(
@@ -81,6 +89,25 @@ def escrow(state: ListingState, message: FollowEscrow) -> Decision[ListingState,
     if message.is_released and deal.escrow_released_at is None:
         _moved(turn, message.deal_id, "escrow.released", given)
     return turn.decision(message.deal_id)
+
+
+def store(state: ListingState, message: StoreHandedOver) -> Decision[ListingState, DealView]:
+    """Deliver the item that is the store; where none or several are called so it is left to the seller."""
+    turn = DealTurn(state, message.at)
+    deal = turn.head(message.deal_id).deal
+    if state.listing is None or state.listing.store_id != message.store_id:
+        raise Conflict("This deal is about another store.")
+    shop = message.shop_domain.lower()
+    found = [
+        one
+        for one in items(deal.transfer)
+        if STORE.fullmatch(one["title"].strip()) or one["title"].strip().lower() == shop
+    ]
+    if deal.stage is Stage.TRANSFERRING and len(found) == 1 and not found[0]["deliveredAt"]:
+        # The buyer still looks at it: nothing is accepted by itself (rules/marketplace#escrow).
+        given = DealFields(item=found[0]["id"], evidence=message.shop_domain)
+        turn.move(deal.id, "transfer.deliver", actor=CLOCK, given=given)
+    return turn.decision(deal.id)
 
 
 def _moved(turn: DealTurn, deal_id: str, event: str, given: DealFields) -> DealThread:

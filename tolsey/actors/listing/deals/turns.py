@@ -12,7 +12,7 @@ from tolsey.actors.listing import lifecycle, machines, source
 from tolsey.actors.listing.deals import ledger, marks, signatures, timers
 from tolsey.actors.listing.deals.cases import DealCase, Stage
 from tolsey.actors.listing.deals.ledger import Happening
-from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView
+from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView, LookForOwner
 from tolsey.actors.listing.deals.moves import target_of
 from tolsey.actors.listing.deals.views import turn_of, view_of
 from tolsey.actors.listing.lifecycle import ListingEvent
@@ -180,6 +180,8 @@ class DealTurn:
         elif after.stage in machines.DEAL.final:
             self._end_offer(after, "timer")
         self._void_document(after, event)
+        if after.stage is Stage.TRANSFERRING:
+            self._look_for_owner(after)
         if after.stage is Stage.REFUNDED:
             self._audit(after, by, "refunded")
         was, now = before.stage in BINDING, after.stage in BINDING
@@ -191,6 +193,13 @@ class DealTurn:
             self._list(ListingEvent.DEAL_REFUNDED)
         elif was and not now:
             self._list(ListingEvent.DEAL_LOST)
+
+    def _look_for_owner(self, deal: DealThread) -> None:
+        """Let the platform say whether the buyer owns the shop already; later it says so by itself."""
+        store_id = lifecycle.existing(self.state).store_id
+        if store_id is not None:
+            call = LookForOwner(store_id=store_id, organization_id=deal.seller_id)
+            self.effects.append(Perform(call, key=f"{deal.id}/{deal.seq}/owner"))
 
     def _end_offer(self, deal: DealThread, event: str) -> None:
         """End the offer that stands when its deal ends or is opened again."""

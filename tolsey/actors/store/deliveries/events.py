@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from tolsey.actors.listing.deals.messages import LookForOwner
 from tolsey.actors.store.connection.connecting import check, rescope
 from tolsey.actors.store.connection.messages import RevokeGrant
 from tolsey.actors.store.deliveries.messages import (
@@ -206,7 +207,16 @@ def shop_updated(state: StoreState, message: ShopUpdated) -> Applied:
         setup_required=reported.setup_required,
         shop_created_at=reported.shop_created_at or shop.shop_created_at,
     )
-    return replace(applied(state, delivery, message.audit), state=replace(state, shop=facts))
+    done = applied(state, delivery, message.audit, effects=_owner_looked_for(state, delivery))
+    return replace(done, state=replace(state, shop=facts))
+
+
+def _owner_looked_for(state: StoreState, delivery: Delivery) -> tuple[Perform, ...]:
+    """Ask whose the shop is now: its buyer's, perhaps, to whom a deal hands it over."""
+    if state.organization_id is None:
+        return ()
+    call = LookForOwner(store_id=state.store_id, organization_id=state.organization_id)
+    return (Perform(call, key=f"owner:{state.store_id}:{delivery.id}"),)
 
 
 def domain_created(state: StoreState, message: DomainCreated) -> Applied:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from tolsey.actors.listing.deals.messages import LookForOwner
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.connection import connecting
@@ -166,7 +167,7 @@ def _moved(
 
 
 def _transferred(state: StoreState, after: DevStoreTransfer) -> tuple[Effect, ...]:
-    """Tell the merchant, and find out whether our app still opens the shop that is theirs now."""
+    """Tell the merchant and the deal about it, and find out whether our app still opens the shop that is theirs now."""
     about = f"transferred:{state.store_id}:{after.requested_at.isoformat()}"
     mail = TellPeople(
         event=MailEvent.DEV_STORE_TRANSFERRED,
@@ -174,14 +175,15 @@ def _transferred(state: StoreState, after: DevStoreTransfer) -> tuple[Effect, ..
         about=about,
         facts={"shop": after.shop_domain, "store": state.store_id},
     )
-    told = Perform(mail, key=about)
+    sold = LookForOwner(store_id=state.store_id, organization_id=after.organization_id)
+    told = (Perform(mail, key=about), Perform(sold, key=f"owner:{about}"))
     if not _is_of_the_pool(state.connection, after):
-        return (told,)
+        return told
     assert state.connection is not None  # noqa: S101 - it is of the pool
     # A grant works only within one organization of the platform's: where it ended the store says so, and
     # the merchant connects an app of their own (rules/launch#dev-stores).
     renew = RenewToken(state.store_id, state.connection.connected_at)
-    return told, Perform(renew, key=f"renew-{about}")
+    return (*told, Perform(renew, key=f"renew-{about}"))
 
 
 def _is_of_the_pool(connection: Connection | None, after: DevStoreTransfer) -> bool:

@@ -104,6 +104,11 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         name = (await self._calls.shop_body(shop)).get("plan_name")
         return name[:PLAN_CHARACTERS] if isinstance(name, str) and name.isprintable() else None
 
+    async def owner_email(self, shop: Shop) -> str | None:
+        """Say at which address the platform writes to a shop's owner; None where it does not tell."""
+        email = (await self._calls.shop_body(shop)).get("email")
+        return email if isinstance(email, str) and email else None
+
     async def reconcile_subscriptions(
         self, shop: Shop, uri: str, topics: Mapping[str, str]
     ) -> SubscriptionReport:

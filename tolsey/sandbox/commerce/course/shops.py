@@ -149,6 +149,11 @@ class Shops(Life):
         shop.updated_at = self.now()
         self.deliver(domain, "shop/update", shop_body(shop))
 
+    def hand_over(self, domain: str, email: str) -> None:
+        """Let the shop belong to somebody else, and deliver `shop/update`."""
+        self.shop(domain).email = email
+        self.update_shop(domain)
+
     def deliver(
         self,
         domain: str,

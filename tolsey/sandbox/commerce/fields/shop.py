@@ -69,8 +69,8 @@ def _address(shop: Shop, _: Call) -> dict[str, Any]:
 SHOP: dict[str, Getter] = {
     "id": gid("Shop"),
     "name": lambda s, _: s.spec.name,
-    "email": lambda s, _: s.spec.email,
-    "contactEmail": lambda s, _: s.spec.email,
+    "email": lambda s, _: s.email,
+    "contactEmail": lambda s, _: s.email,
     "createdAt": lambda s, _: instant(s.spec.created_at),
     "updatedAt": lambda s, _: instant(s.updated_at),
     "currencyCode": lambda s, _: s.spec.currency,

@@ -110,6 +110,8 @@ class Shop:
     plan_name: str
     partner_development: bool
     primary_domain: str
+    email: str
+    """Of whoever owns it now."""
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     orders: dict[int, Order] = field(default_factory=dict, repr=False)
     refunds: dict[int, tuple[Order, Refund]] = field(default_factory=dict, repr=False)
@@ -191,6 +193,7 @@ def open_shop(spec: ShopSpec, number: int, now: datetime) -> Shop:
         plan_name=spec.plan_name,
         partner_development=spec.partner_development,
         primary_domain=spec.primary_domain or spec.domain,
+        email=spec.email,
     )
     for order in spec.orders:
         shop.add_order(order)

@@ -27,7 +27,7 @@ def shop_body(shop: Shop) -> dict[str, Any]:
     return {
         "id": shop.id,
         "name": spec.name,
-        "email": spec.email,
+        "email": shop.email,
         "domain": shop.primary_domain,
         "province": None,
         "country": spec.country,
@@ -45,7 +45,7 @@ def shop_body(shop: Shop) -> dict[str, Any]:
         "country_code": spec.country,
         "country_name": spec.country,
         "currency": spec.currency,
-        "customer_email": spec.email,
+        "customer_email": shop.email,
         "timezone": spec.timezone,
         "iana_timezone": spec.timezone,
         "shop_owner": "Shop Owner",
