@@ -295,13 +295,5 @@ async def compare(url: str, *, quick: bool) -> None:
     )
 
 
-def main() -> None:
-    parser = measure.arguments(__doc__ or "")
-    given = parser.parse_args()
-    measure.machine(given.loop)
-    with measure.servers() as (server_url, _), measure.database(server_url) as url:
-        measure.run(partial(compare, url, quick=given.quick), given.loop)
-
-
 if __name__ == "__main__":
-    main()
+    measure.on_a_database(__doc__, compare)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -142,6 +143,14 @@ def database(server_url: str, kept: str | None = None) -> Iterator[str]:
     finally:
         if not kept:
             in_thread(_administer(server_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+def on_a_database(question: str | None, compare: Callable[..., Awaitable[None]]) -> None:
+    """Be a bench that takes no argument of its own: it compares on an empty database, given as its URL."""
+    given = arguments(question or "").parse_args()
+    machine(given.loop)
+    with servers() as (server_url, _), database(server_url) as url:
+        run(partial(compare, url, quick=given.quick), given.loop)
 
 
 async def _administer(url: str, statement: str) -> None:

@@ -321,15 +321,7 @@ async def compare(url: str, *, quick: bool) -> None:
     )
 
 
-def main() -> None:
-    parser = measure.arguments(__doc__ or "")
-    given = parser.parse_args()
+if __name__ == "__main__":
     logging.disable(logging.WARNING)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    measure.machine(given.loop)
-    with measure.servers() as (server_url, _), measure.database(server_url) as url:
-        measure.run(partial(compare, url, quick=given.quick), given.loop)
-
-
-if __name__ == "__main__":
-    main()
+    measure.on_a_database(__doc__, compare)

@@ -13,6 +13,7 @@ import redis.asyncio
 from tests.databases import Databases, Servers, copied
 from tests.described import Watched
 from tolsey.http.web.edge import Edge
+from tolsey.sandbox.model import Model
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
@@ -184,6 +185,14 @@ async def emptied(servers: Servers) -> str:
 @pytest.fixture
 async def redis_url(servers: Servers) -> str:
     return await emptied(servers)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[Model]:
+    """Serve a language model that says what a test wants."""
+    made = Model()
+    async with made.serve():
+        yield made
 
 
 def memory() -> Path | None:

@@ -14,7 +14,7 @@ from tolsey.sandbox.closing import EscrowDesk, SigningDesk
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
-from tolsey.sandbox.model import EMBEDDER, KEY, NAME, Model
+from tolsey.sandbox.model import EMBEDDER, Model
 from tolsey.sandbox.payments.account.webhooks import Webhooks
 from tolsey.sandbox.payments.processor import SECRET_KEY, Processor
 
@@ -76,7 +76,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
     processor = Processor(webhooks=webhooks, seed=run)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(platform.serve(port=ports.platform))
-        model_url = await stack.enter_async_context(model.serve(ports.model))
+        await stack.enter_async_context(model.serve(ports.model))
         payments_url = await stack.enter_async_context(processor.serve(ports.payments))
         closing = await _closing(stack, ports.base)
         yield StandIns(
@@ -86,9 +86,7 @@ async def standing_in(ports: Ports, orders: int) -> AsyncIterator[StandIns]:
             model,
             {
                 "commerce_url_template": platform.url_template,
-                "llm_base_url": model_url,
-                "llm_api_key": KEY,
-                "llm_model": NAME,
+                **model.settings,
                 "embedding_model": EMBEDDER,
                 **closing,
                 **await _payments(payments_url, ports.base + PAYMENTS_PATH),

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from itertools import islice
 from typing import Any, Final, get_args
 
@@ -16,30 +17,22 @@ MOST_SHOWN: Final = 100
 """How many parts of a collection are shown; an organization may have ten thousand lots of credits."""
 NO_END: Final = 1 << 62
 
-Hidden = Callable[[type[Any]], frozenset[str]]
+Hidden = Callable[[Any], frozenset[str]]
 """Names the fields of a class of which only whether there is something is shown."""
 
 
-_secret: dict[type[Any], frozenset[str]] = {}
-_unkept: dict[type[Any], frozenset[str]] = {}
-
-
+@cache
 def secret_fields(kind: type[Any]) -> frozenset[str]:
     """Name the fields of a class that are secret."""
-    known = _secret.get(kind)
-    if known is None:
-        fields = dataclasses.fields(kind)
-        known = _secret[kind] = frozenset(one.name for one in fields if one.metadata.get("secret"))
-    return known
+    return frozenset(one.name for one in dataclasses.fields(kind) if one.metadata.get("secret"))
 
 
+@cache
 def unkept_fields(kind: type[Any]) -> frozenset[str]:
     """Name the fields of a class that are secret or say something of a person: what is kept of a state has neither."""
-    known = _unkept.get(kind)
-    if known is None:
-        personal = {one.name for one in dataclasses.fields(kind) if _is_personal(one.type)}
-        known = _unkept[kind] = secret_fields(kind) | personal
-    return known
+    fields = dataclasses.fields(kind)
+    secret = secret_fields(kind)  # type: ignore[arg-type]  # a class can be hashed
+    return secret | {one.name for one in fields if _is_personal(one.type)}
 
 
 def _is_personal(hint: Any) -> bool:

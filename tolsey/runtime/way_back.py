@@ -69,7 +69,7 @@ def _compare(before: Any, after: Any, place: Place, steps: list[Step]) -> None:
 
 
 def _compare_fields(before: Any, after: Any, place: Place, steps: list[Step]) -> None:
-    unkept = unkept_fields(type(before))
+    unkept = unkept_fields(type(before))  # type: ignore[arg-type]  # a class can be hashed
     for one in dataclasses.fields(before):
         old, new = getattr(before, one.name), getattr(after, one.name)
         if old is new:

@@ -72,6 +72,11 @@ class Model:
         self.left = 0
         self.url = ""
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings with which a service talks to it."""
+        return {"llm_base_url": self.url, "llm_api_key": KEY, "llm_model": NAME}
+
     @asynccontextmanager
     async def serve(self, port: int = 0) -> AsyncIterator[str]:
         """Serve on loopback and give the address for `LLM_BASE_URL`."""

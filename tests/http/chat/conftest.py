@@ -5,17 +5,10 @@ import pytest
 
 from tests.http.chat.visitor import BASE, DOLLAR, Visitor, arrive, grant
 from tests.http.people import Clock, settings_of
-from tolsey.sandbox.model import KEY, NAME, Model
+from tolsey.sandbox.model import Model
 from tolsey.sandbox.server import listening
 from tolsey.service import Running, running
 from tolsey.settings import Settings
-
-
-@pytest.fixture
-async def model() -> AsyncIterator[Model]:
-    made = Model()
-    async with made.serve():
-        yield made
 
 
 @pytest.fixture
@@ -23,9 +16,7 @@ def settings(database_url: str, redis_url: str, model: Model) -> Settings:
     return settings_of(
         database_url=database_url,
         redis_url=redis_url,
-        llm_base_url=model.url,
-        llm_api_key=KEY,
-        llm_model=NAME,
+        **model.settings,
         chat_checkpoint_seconds=0.05,
     )
 

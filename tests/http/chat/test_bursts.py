@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.http.chat.visitor import BASE, Visitor, arrive, ended, events_of, grant
 from tests.http.people import settings_of
 from tests.journeys.neighbours import LEASE_SECONDS, shared
-from tolsey.sandbox.model import KEY, NAME, Model, Script
+from tolsey.sandbox.model import Model, Script
 from tolsey.sandbox.server import listening
 from tolsey.service import Running, running
 
@@ -56,9 +56,7 @@ async def pair(
         database_url=database_url,
         redis_url=redis_url,
         lease_seconds=LEASE_SECONDS,
-        llm_base_url=model.url,
-        llm_api_key=KEY,
-        llm_model=NAME,
+        **model.settings,
         chat_checkpoint_seconds=0.05,
         trusted_proxies=("127.0.0.1/32",),
     )

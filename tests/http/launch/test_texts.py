@@ -1,6 +1,5 @@
 """A language model writes the texts of a launch, paid for once; without credits the templates stand in and say so."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -11,23 +10,16 @@ from tests.http.launch.merchant import Merchant
 from tests.http.launch.test_catalogue_and_storefront import FORM, come_to
 from tolsey.actors.organization.ledger.messages import GrantCredits, SpendCredits
 from tolsey.actors.organization.messages import organization
-from tolsey.sandbox.model import KEY, NAME, Model, Script
+from tolsey.sandbox.model import Model, Script
 
 DOLLAR = 1_000_000
 OURS = "That is how we do it."
 
 
 @pytest.fixture
-async def model() -> AsyncIterator[Model]:
-    made = Model()
-    async with made.serve():
-        yield made
-
-
-@pytest.fixture
 def given(model: Model) -> dict[str, Any]:
     """Set a model."""
-    return {"llm_base_url": model.url, "llm_api_key": KEY, "llm_model": NAME}
+    return {**model.settings}
 
 
 async def grant(merchant: Merchant, amount: int) -> None:

@@ -29,7 +29,7 @@ from tolsey.runtime.ids import new_id
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.orders import Order
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES, ShopSpec
-from tolsey.sandbox.model import KEY, NAME, Model
+from tolsey.sandbox.model import Model
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
 from tolsey.service import Running, running
@@ -124,9 +124,7 @@ async def world(
             payments_secret_key=SECRET_KEY,
             payments_webhook_secret=WEBHOOK_SECRET,
             payments_api_base=market.processor.url,
-            llm_base_url=model.url,
-            llm_api_key=KEY,
-            llm_model=NAME,
+            **model.settings,
             **{name.lower(): id for name, id in market.prices.items()},
         )
         live = await stack.enter_async_context(running(settings, timers=False, poll_seconds=0.1))

@@ -136,9 +136,8 @@ COLUMNS: Final = (
 
 
 ON_THE_WAY: Final = {
-    "outbox": "SELECT count(*) AS n FROM outbox WHERE payload::text LIKE $1",
-    "dead_letters": "SELECT count(*) AS n FROM dead_letters"
-    " WHERE status = 'dead' AND payload::text LIKE $1",
+    "outbox": "payload::text LIKE $1",
+    "dead_letters": "status = 'dead' AND payload::text LIKE $1",
 }
 """What holds sealed texts on their way to a column: it is opened when its turn comes, and not sealed anew."""
 
@@ -163,20 +162,21 @@ async def waiting(database: Reader, key_id: str, column: SealedColumn) -> int:
 
 async def is_in_use(database: Reader, key_id: str) -> bool:
     """Tell whether anything that is kept was sealed with a key."""
-    for column in COLUMNS:
-        found = await database.fetchrow(
-            f"SELECT 1 FROM {column.table} WHERE {column.value} LIKE $1 LIMIT 1",  # noqa: S608 - our names
-            f"{VERSION}.{_escaped(key_id)}.%",
-        )
-        if found is not None:
+    sealed = f"{VERSION}.{_escaped(key_id)}.%"
+    places = [(column.table, f"{column.value} LIKE $1", sealed) for column in COLUMNS]
+    places += [(table, holds, f'%"{sealed}') for table, holds in ON_THE_WAY.items()]
+    for table, holds, pattern in places:
+        sql = f"SELECT 1 FROM {table} WHERE {holds} LIMIT 1"  # noqa: S608 - our names
+        if await database.fetchrow(sql, pattern) is not None:
             return True
-    return bool(await on_the_way(database, key_id))
+    return False
 
 
 async def on_the_way(database: Reader, key_id: str) -> Mapping[str, int]:
     """Count what waits, by table, with something in it that a key sealed; only tables where anything does."""
     counted = {}
-    for table, sql in ON_THE_WAY.items():
+    for table, holds in ON_THE_WAY.items():
+        sql = f"SELECT count(*) AS n FROM {table} WHERE {holds}"  # noqa: S608 - our names
         row = await database.fetchrow(sql, f'%"{VERSION}.{_escaped(key_id)}.%')
         if row is not None and row["n"]:
             counted[table] = int(row["n"])
