@@ -54,6 +54,7 @@ SLOW_PLACES = tuple(
         "journeys/test_newcomer.py",
         "journeys/test_point_in_time.py",
         "journeys/test_processes.py",
+        "journeys/test_rolling.py",
         "journeys/test_walk.py",
         "journeys/test_restore.py",
         "test_served_processes.py",

@@ -15,7 +15,7 @@ import pytest
 from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, arrive, ended, events_of
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess, free_port
-from tests.journeys.test_processes import Fleet
+from tests.journeys.served import Fleet
 from tolsey.http.layout.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
