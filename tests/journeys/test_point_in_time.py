@@ -9,19 +9,23 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
+import redis.asyncio
 
 from tests import commands
 from tests.conftest import memory
 from tests.databases import Servers
 from tests.http.people import KEYRING
-from tests.journeys.conftest import sign_up
+from tests.journeys.conftest import Seller, sign_up
+from tests.journeys.neighbours import LEASE_SECONDS, until
 from tests.journeys.strangers import browsing, listing_of, quiet
+from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import running
 from tolsey.settings import Settings
@@ -161,6 +165,33 @@ async def kept(url: str) -> list[str]:
     return [str(dict(row)) for row in (*listings, *sold)]
 
 
+async def read(seller: Seller) -> Mapping[str, Any]:
+    """Ask what a merchant asks."""
+    of_company = {"organizationId": seller.organization_id}
+    asked: Mapping[str, Mapping[str, str]] = {
+        "/api/stores": of_company,
+        f"/api/stores/{seller.store_id}": {},
+        f"/api/stores/{seller.store_id}/integrations/commerce": {},
+        "/api/credits": of_company,
+        "/api/sell/listings": of_company,
+        "/api/auth/session": {},
+    }
+    answers = {}
+    for path, query in asked.items():
+        answer = await seller.browser.get(path, params=query)
+        assert answer.status_code == 200, f"{path}: {answer.text}"
+        answers[path] = answer.json()
+    return answers
+
+
+async def _emptied(settings: Settings) -> None:
+    """Begin with an empty Redis, as the runbook says."""
+    assert settings.redis_url is not None
+    client = redis.asyncio.from_url(settings.redis_url)
+    await client.flushall()
+    await client.aclose()
+
+
 async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
     drill: Drill, settings: Settings, platform: Platform, tmp_path: Path
 ) -> None:
@@ -168,6 +199,7 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
     settings = settings.model_copy(update={"database_url": drill.url})
     async with running(settings, timers=False, poll_seconds=0.1) as live, browsing(live) as browser:
         seller = await sign_up(browser)
+        cookies = browser.cookies
         assert (await seller.connect()).status_code == 200
         await quiet(live)
         drill.run("Base backup.")
@@ -176,7 +208,7 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
         # What came after the backup is in the log alone.
         await listing_of(seller, title="After the backup")
         await quiet(live)
-        before = await kept(drill.url)
+        before, answered = await kept(drill.url), await read(seller)
         moment = drill.run("The moment.").strip()
         await asyncio.sleep(0.05)
         await live.service.database.execute("UPDATE listings SET title = 'A mistake'")
@@ -188,6 +220,9 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
     drill.run("Point in time.", AT=moment)
     try:
         restored = drill.restored_url(drill.restored)
+        again = settings.model_copy(
+            update={"database_url": restored, "lease_seconds": LEASE_SECONDS}
+        )
         tmp_path.chmod(0o755)
         environment = {
             "PATH": os.environ["PATH"],
@@ -205,5 +240,14 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
             ], done.stdout
         assert done.stdout.endswith("left 0\n"), done.stdout + done.stderr
         assert await kept(restored) == before
+        await _emptied(again)
+        async with (
+            running(again, timers=False, poll_seconds=0.1) as live,
+            browsing(live) as browser,
+        ):
+            browser.cookies = cookies
+            # The map is from the backup, and names the process of then until its lease has passed.
+            await until(lambda: len(live.service.runtime.slots.epochs) == SLOTS)
+            assert await read(Seller(browser, seller.organization_id, seller.store_id)) == answered
     finally:
         drill.end()
