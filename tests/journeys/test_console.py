@@ -1,13 +1,16 @@
 """An operator sees what is at work and steers it from pages; each act shows its count first and keeps its reason."""
 
 import re
+from functools import partial
 
+import anyio
+import asyncpg
 import httpx
 import orjson
 import pytest
 
-from tests.journeys.conftest import Seller
-from tests.journeys.strangers import browsing
+from tests.journeys.conftest import EVENTS, Seller, order_body, signed
+from tests.journeys.strangers import browsing, quiet
 from tolsey.http.operators import live as admin_live
 from tolsey.http.operators.console.sections import SECTIONS
 from tolsey.service import Running
@@ -16,6 +19,10 @@ DEAD = """
 INSERT INTO dead_letters (id, key, kind, actor_key, name, payload, attempts, error, status, slot, created_at, died_at)
 SELECT 'dead_' || n, 'key_' || n, 'store', $1, 'store.Sleep', '{}', 5, 'KeyError: ''tax_lines''', 'dead', 1, now(), now()
 FROM generate_series(1, 3) n
+"""
+LATER = """
+INSERT INTO outbox (key, slot, kind, actor_key, name, payload, attempts, due_at, held_by)
+VALUES ($1, $2, 'store', $3, 'store.NotKnownHere', '{}', 2, now() + $4::text::interval, $5)
 """
 ACTS = "SELECT event, subject, metadata->>'reason' AS reason FROM audit_log WHERE event LIKE 'admin.%' ORDER BY id"
 
@@ -78,6 +85,44 @@ async def test_what_waits_behind_a_poison_message_is_counted_and_goes_on_when_it
     )
     assert tuple(row) == (None, True)
     assert (await operator.get(edit)).status_code == 404
+
+
+async def test_an_actor_says_which_message_is_in_flight_and_which_come_later(
+    live: Running, seller: Seller, operator: httpx.AsyncClient, database_url: str
+) -> None:
+    await seller.connect()
+    await quiet(live)
+    asked = f"/api/admin/actors/store/{seller.store_id}"
+    plain = (await operator.get(asked)).json()
+    assert ("inFlight" in plain, plain["timers"]) == (False, [])
+    for key, due, held in (
+        ("later", "1 day", None),
+        ("past", "-1 day", None),
+        ("held", "1 day", "dead_1"),
+    ):
+        await live.service.database.execute(LATER, key, plain["slot"], seller.store_id, due, held)
+    body = order_body(1)
+    deliver = partial(seller.browser.post, EVENTS, content=body, headers=signed(body))
+    somebody = await asyncpg.connect(database_url)
+    try:
+        async with anyio.create_task_group() as tasks:
+            await somebody.execute("BEGIN; LOCK TABLE actor_journal IN EXCLUSIVE MODE")
+            tasks.start_soon(deliver)
+            with anyio.fail_after(60):
+                while "inFlight" not in (seen := (await operator.get(asked)).json()):
+                    await anyio.sleep(0.01)
+            shown = await operator.get(f"/admin/actors/store/{seller.store_id}")
+            await somebody.execute("ROLLBACK")
+    finally:
+        await somebody.close()
+
+    assert (seen["inFlight"]["stage"], seen["inFlight"]["message"]) == ("commit", "OrderChanged")
+    assert seen["inFlight"]["seconds"] >= 0
+    assert [(one["key"], one["message"], one["attempts"]) for one in seen["timers"]] == [
+        ("later", "store.NotKnownHere", 2)
+    ]
+    assert "OrderChanged, for " in shown.text
+    assert "store.NotKnownHere" in shown.text
 
 
 async def test_a_state_of_before_is_shown_beside_todays(

@@ -50,8 +50,11 @@ async def test_other_actors_go_on_while_one_gathers(counters: Database) -> None:
         held = asyncio.ensure_future(tested.ask(counter("a"), Held("gate", 1)))
         await tested.kind.entered["gate"].wait()
         assert await tested.ask(counter("b"), Add(5)) == 5
+        in_flight = (await tested.runtime.admin.inspect(counter("a")))["inFlight"]
+        assert (in_flight["stage"], in_flight["message"]) == ("turn", "Held")
         tested.kind.gates["gate"].set()
         assert await held == 1
+        assert (await tested.runtime.admin.inspect(counter("a")))["inFlight"] is None
 
 
 async def test_messages_of_a_sender_are_taken_in_the_order_in_which_they_were_sent(

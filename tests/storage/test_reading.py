@@ -370,6 +370,7 @@ REPORTS: Final[dict[str, list[Case]]] = {
         lambda db: operations.obstacles(db, STORE, "org_1", most=PAGE, overdue=timedelta(days=30))
     ],
     "operations.calls_of": [lambda db: operations.calls_of(db, "store", "s", PAGE)],
+    "operations.timers_of": [lambda db: operations.timers_of(db, 7, "store", "s", PAGE)],
     "operations.deliveries": [
         lambda db: operations.deliveries(db, PAGE, None),
         lambda db: operations.deliveries(db, PAGE, (AT - timedelta(hours=4), "1")),

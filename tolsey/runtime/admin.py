@@ -124,11 +124,12 @@ class Admin:
         return (number, *cell.id)
 
     async def inspect(self, actor: ActorId) -> dict[str, Any]:
-        """Say everything of one actor: state with secrets masked, mailbox, last 50 turns."""
+        """Say everything of one actor: state with secrets masked, what is in flight, mailbox, last 50 turns."""
         cell = await self.wake(actor)
         return {
             **self._summary(cell),
             "state": masked(cell.state),
+            "inFlight": self._in_flight(cell),
             "waiting": [envelope.turn.name for envelope in list(cell.queue or ())[:50]],
             "turns": [
                 {
@@ -196,6 +197,20 @@ class Admin:
         await self._scheduler.awaken(cell)
         cell.used_at = self._scheduler.loop.time()  # or the next sweep lets go of it
         return cell
+
+    def _in_flight(self, cell: Cell) -> dict[str, Any] | None:
+        """Say which message has its turn now, or has had it and is not yet on disk."""
+        at_work = self._scheduler.gathering.get(cell.id)
+        envelope = at_work or self._committer.first_of(cell)
+        if envelope is None:
+            return None
+        return {
+            "stage": "turn" if at_work else "commit",
+            "message": envelope.turn.name,
+            "messageId": envelope.id,
+            "requestId": envelope.request_id,
+            "seconds": round(self._scheduler.loop.time() - envelope.posted_at, 3),
+        }
 
     def _oldest_seconds(self, cell: Cell) -> float:
         if not cell.queue:

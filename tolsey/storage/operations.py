@@ -126,6 +126,22 @@ async def calls_of(database: Reader, kind: str, key: str, limit: int) -> list[Ro
     )
 
 
+async def timers_of(database: Reader, slot: int, kind: str, key: str, limit: int) -> list[Row]:
+    """Read the messages that an actor gets later, first due first."""
+    return await database.fetch(
+        """
+        SELECT key, name AS message, due_at, attempts, last_error FROM outbox
+        WHERE slot = $1 AND due_at > now() AND kind = $2 AND actor_key = $3 AND lane IS NULL
+            AND held_by IS NULL
+        ORDER BY due_at LIMIT $4
+        """,
+        slot,
+        kind,
+        key,
+        limit,
+    )
+
+
 OBSTACLES: Final = """
 (SELECT 'milestone_' || state AS cause, milestone AS subject,
     concat_ws(': ', reason, coalesce(detail, scope)) AS said, changed_at AS since

@@ -28,6 +28,7 @@ from tolsey.http.answers.operators.runtime import (
     AuditAnswer,
     DeliveryAnswer,
     InspectedActorAnswer,
+    TimerAnswer,
 )
 from tolsey.http.operators import diagnosis
 from tolsey.http.operators.cron import WAIT_SECONDS
@@ -159,18 +160,23 @@ async def actors(query_args: ActorQuery) -> ActorsAnswer:
 @routes.get("/actors/<kind>/<id>")
 @administrator
 async def actor(kind: str, id: str) -> InspectedActorAnswer:
-    """Inspect one actor, with its calls to the outside; it is woken for it. Secrets are masked."""
+    """Inspect one actor, with its timers and its calls to the outside; it is woken for it. Secrets are masked."""
     to = actor_named(kind, id)
     reported = await _oversight().actor("inspect", to)
     being_made = set(reported.pop("atWorkOn", ()))
-    rows = await operations.calls_of(service().reports.of(OPERATORS), kind, id, HISTORY)
-    calls = [CallAnswer.of(to, row, being_made) for row in rows]
+    reader = service().reports.of(OPERATORS)
+    rows = await operations.calls_of(reader, kind, id, HISTORY)
+    later = await operations.timers_of(reader, reported["slot"], kind, id, HISTORY)
+    besides = {
+        "calls": [CallAnswer.of(to, row, being_made) for row in rows],
+        "timers": [TimerAnswer.read(row) for row in later],
+    }
     row = await stores.find(service().database, id) if kind == "store" else None
     if row is None:
-        return InspectedActorAnswer.of(reported, calls=calls)
+        return InspectedActorAnswer.of(reported, **besides)
     shop = (reported["state"]["connection"] or {}).get("shop_domain")
     sold = await diagnosis.listings_of(row, shop)
-    return InspectedActorAnswer.of(reported, calls=calls, listings=sold)
+    return InspectedActorAnswer.of(reported, **besides, listings=sold)
 
 
 @routes.post("/actors/<kind>/<id>/<any(pause, resume, passivate, drain):act>")

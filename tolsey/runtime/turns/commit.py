@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextvars import Context, copy_context
+from itertools import chain
 from typing import Any, Protocol
 
 import structlog
@@ -146,6 +147,11 @@ class Committer:
     def backlog(self) -> int:
         """How many turns are not yet on disk."""
         return len(self._queue) + len(self._taken)
+
+    def first_of(self, cell: Cell) -> Envelope | None:
+        """Find the oldest message of an actor whose turn is not yet on disk."""
+        waiting = chain(self._taken, self._queue)
+        return next((turn.envelope for turn in waiting if turn.cell is cell), None)
 
     @property
     def waiting_seconds(self) -> float:

@@ -81,6 +81,8 @@ class Scheduler:
     ) -> None:
         self.cells: dict[ActorId, Cell] = {}
         self.paused: dict[ActorId, None] = {}
+        self.gathering: dict[ActorId, Envelope] = {}
+        """What actors are at work on whose turns read first."""
         self.depth = 0
         self.budget = SLICE
         self.lease_until = inf
@@ -283,6 +285,7 @@ class Scheduler:
         turn = envelope.turn
         CHAIN.set((*(envelope.chain or ()), cell.id))
         started = steady()
+        self.gathering[cell.id] = envelope
         outcome = "ok"
         decided: Decision[Any, Any] | BaseException
         try:
@@ -297,6 +300,8 @@ class Scheduler:
             raise
         except Exception as error:  # noqa: BLE001 - the edge of a turn
             outcome, decided = "failed", self._failure(cell, turn, error)
+        finally:
+            self.gathering.pop(cell.id, None)
         ended = steady()
         if ended > self.lease_until:
             outcome, decided = "unavailable", NotOwner(LAPSED)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from tolsey.http.answers.base import ApiAnswer, ListAnswer, Omittable, Timestamp
 from tolsey.http.answers.operators.diagnosis import CallAnswer, SoldAnswer
@@ -117,11 +117,33 @@ class TurnAnswer(ApiAnswer):
     request_id: str | None
 
 
+class InFlightMessageAnswer(ApiAnswer):
+    """A message that has its turn (`turn`), or has had it and is not yet on disk (`commit`), for so long since it came."""
+
+    stage: Literal["turn", "commit"]
+    message: str
+    message_id: str
+    request_id: str | None
+    seconds: float
+
+
+class TimerAnswer(ApiAnswer):
+    """A message that an actor gets later: at a time that was set, or once more after it failed."""
+
+    key: str
+    message: str
+    due_at: Timestamp
+    attempts: int
+    last_error: str | None
+
+
 class InspectedActorAnswer(ActorAnswer):
-    """An actor with its state, secrets masked, what waits for it, its last turns and its calls."""
+    """An actor with its state, secrets masked, what waits for it, what comes later, its last turns and its calls."""
 
     state: dict[str, Any] | None
+    in_flight: Omittable[InFlightMessageAnswer] = None
     waiting: list[str]
+    timers: list[TimerAnswer]
     turns: list[TurnAnswer]
     calls: list[CallAnswer]
     listings: Omittable[list[SoldAnswer]] = None
