@@ -11,8 +11,9 @@ import asyncio
 import os
 import signal
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -38,6 +39,7 @@ from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.storage.database import Database
+from tolsey.storage.errors import StorageLocked
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
@@ -111,10 +113,12 @@ REACH = {"organization": processor, "store": shop}
 
 async def hastened(database: Database) -> bool:
     """Have what waits to look again do it now, but for what a person has a day for; False when nothing is left."""
-    found = await database.fetch(
-        "UPDATE outbox SET due_at = least(due_at, now()) WHERE name NOT IN ('ProposalExpired', 'ChangeSetExpired') AND name NOT LIKE '%ReconcileSubscriptions'"
-        " RETURNING key"
-    )
+    waits = "name NOT IN ('ProposalExpired', 'ChangeSetExpired') AND name NOT LIKE '%ReconcileSubscriptions'"
+    found: Sequence[Any] = ["whatever others hold"]
+    with suppress(StorageLocked):  # who works on these rows takes them in another order
+        found = await database.fetch(
+            f"UPDATE outbox SET due_at = least(due_at, now()) WHERE {waits} RETURNING key"  # noqa: S608 - a constant
+        )
     await asyncio.sleep(0.02)
     return bool(found)
 
@@ -183,6 +187,9 @@ def main(database_url: str, kind: str, url: str) -> None:
             try:
                 live(database_url, kind, url, orjson.loads(line))
                 code = 0
+            except BaseException:  # noqa: BLE001 - whatever it was is told before the fork ends
+                traceback.print_exc()
+                sys.stderr.flush()
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -298,6 +299,8 @@ async def test_the_order_holds_across_processes_and_restarts(counters: Database)
                 await one.ask(desk("x"), Say("s", "deal:1", 2 * round_ + n))
                 await one.ask(desk("x"), Say("s", "deal:2", 2 * round_ + n))
             letter = await one_letter(other, held=2 * round_ + 1)
+            told = list(range(1, 2 * round_ + 3))
+            await until(partial(_wrote, counters, "deal:2", told))
     assert (await kept(counters, "s")) == {"deal:2": [1, 2, 3, 4]}
     kind.chokes_on.clear()
     async with running(counters, kinds=(kind,), backoff_seconds=QUICK, epochs=epochs) as tested:
@@ -314,6 +317,42 @@ async def test_nothing_waits_behind_a_no(counters: Database) -> None:
         await one_letter(tested)
         await tested.ask(desk("x"), Say("s", "deal:1", 2))
         await until(lambda: _wrote(counters, "deal:1", [2]))
+
+
+MANY: Final = 1200
+"""More than a poll reads at a time."""
+
+
+async def test_much_that_is_told_of_one_thing_is_taken_in_order_and_not_tried_again_and_again(
+    counters: Database,
+) -> None:
+    kind = Desk()
+    kind.chokes_on.add(("stock:1", 0))
+    first = Delivered("stock:1", 0)
+    async with running(counters, kinds=(kind,), backoff_seconds=(3600.0,)) as tested:
+        await tested.runtime.accept(
+            desk("s"), first, id=f"webhook:s:{first.id}", sender="webhook:s"
+        )
+        await until(lambda: _failed_once(tested))
+    # As a stop leaves it: all of it is due, in no order.
+    await counters.execute(
+        """
+        INSERT INTO outbox (key, slot, kind, actor_key, name, payload, sender, about, created_at, due_at)
+        SELECT 'webhook:s:stock:1:' || n, slot, kind, actor_key, name, payload || jsonb_build_object('n', n),
+            sender, about, created_at + make_interval(secs => n * 0.001), now() - make_interval(secs => random())
+        FROM outbox, generate_series(1, $1 - 1) AS n
+        """,
+        MANY,
+    )
+    await counters.execute(
+        "UPDATE outbox SET due_at = now() - interval '1 second' WHERE attempts = 1"
+    )
+    kind.chokes_on.clear()
+    async with running(counters, kinds=(kind,)) as tested:
+        await drained(tested)
+        assert await kept(counters, "s") == {"stock:1": list(range(MANY))}
+        tried = sum(len(batch.turns) for batch in tested.journal.batches)
+        assert tried < 3 * MANY
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -470,3 +509,7 @@ async def test_a_planted_bug_is_caught(counters: Database, name: str) -> None:
     with bug(), pytest.raises((AssertionError, TimeoutError, ExceptionGroup)):
         async with asyncio.timeout(3):
             await test(counters)
+
+
+async def _failed_once(tested: RuntimeOnDisk) -> bool:
+    return await tested.count("outbox WHERE attempts = 1") == 1

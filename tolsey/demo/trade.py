@@ -22,8 +22,6 @@ from tolsey.sandbox.payments.processor import Processor
 
 SHELF: Final = 40
 FEW: Final = 3
-TOLD: Final = frozenset({enum_of("products/create"), enum_of("inventory_levels/update")})
-"""What the platform tells of goods on the shelves."""
 UNPAID: Final = frozenset({"PENDING", "VOIDED", "AUTHORIZED"})
 
 
@@ -47,7 +45,7 @@ class Trade:
 
     async def open_shelves(self) -> str:
         """Put the goods on the shelves, once there is somebody whom the platform tells of them."""
-        await until(self._listeners, "the subscription to products and stock")
+        await self.subscribed("products/create", "inventory_levels/update")
         for _ in GOODS:
             product = next(self._next)
             self.platform.save_product(self.shop.domain, product)
@@ -65,9 +63,14 @@ class Trade:
         if variant.available < FEW:
             self._count(variant)
 
-    async def _listeners(self) -> set[str] | None:
-        heard = {one.topic for one in self.shop.subscriptions.values()}
-        return heard if heard >= TOLD else None
+    async def subscribed(self, *topics: str) -> None:
+        """Wait until the service asked for the deliveries of topics: what happens before is told to nobody."""
+        wanted = {enum_of(topic) for topic in topics}
+
+        async def asked_for() -> bool | None:
+            return wanted <= {one.topic for one in self.shop.subscriptions.values()} or None
+
+        await until(asked_for, f"the subscription to {' and '.join(topics)}")
 
     def _count(self, variant: Variant) -> None:
         self.platform.set_stock(self.shop.domain, variant, SHELF)

@@ -139,6 +139,7 @@ async def show(ports: Ports, data_dir: Path, teller: Teller) -> list[Told]:
                 await teller.step("A store connects", lambda: seller.connect(shop))
                 await _hand_over(first, seller.store_id, second)
                 teller.done("The store is the second process's; its webhooks come to the first")
+                await others.trade.subscribed("orders/edited")
                 order = next(iter(shop.orders.values()))
                 variant = order.lines[0]
                 others.trade.platform.edit_order(

@@ -77,9 +77,14 @@ WHERE o.key = $1
 
 
 _KNOWN = "NOT key = ANY($2::text[]) AND name = ANY($3::text[]) AND kind = ANY($4::text[])"
+_SAME = "f.sender = {row}.sender AND f.about = {row}.about AND f.kind = {row}.kind AND f.actor_key = {row}.actor_key"
+_FIRST = f"""(sender IS NULL OR (
+    SELECT true FROM outbox f WHERE {_SAME.format(row="outbox")}
+    AND (f.created_at, f.key) < (outbox.created_at, outbox.key) AND f.due_at < 'infinity' LIMIT 1) IS NULL)"""  # noqa: S608 - constants
+"""What is told in order would come too early behind the first of it; behind what is held it is to be held, too."""
 # Equal slots said as a range: then no index but that of slots can serve the order.
-_OF_SLOT = f"slot >= owned.slot AND (slot, due_at) <= (owned.slot, now()) AND {_KNOWN}"
-DUE = f"SELECT {COLUMNS} FROM outbox WHERE due_at <= now() AND {_KNOWN} ORDER BY due_at LIMIT $1"  # noqa: S608 - constants
+_OF_SLOT = f"slot >= owned.slot AND (slot, due_at) <= (owned.slot, now()) AND {_KNOWN} AND {_FIRST}"
+DUE = f"SELECT {COLUMNS} FROM outbox WHERE due_at <= now() AND {_KNOWN} AND {_FIRST} ORDER BY due_at LIMIT $1"  # noqa: S608 - constants
 DUE_OF_SLOTS = f"""
 SELECT waiting.* FROM (
     SELECT owned.slot, count(*) OVER () AS slots
@@ -95,6 +100,18 @@ CROSS JOIN LATERAL (
 ) AS waiting
 ORDER BY waiting.due_at LIMIT $1
 """  # noqa: S608 - put together from constants
+NEXT_OF_THEM = f"""
+SELECT waiting.* FROM (
+    SELECT sender, about, kind, actor_key, created_at, key FROM outbox WHERE key = ANY($5::text[])
+) AS first
+CROSS JOIN LATERAL (
+    SELECT {COLUMNS} FROM outbox f WHERE {_SAME.format(row="first")}
+    AND (f.created_at, f.key) > (first.created_at, first.key) AND due_at <= now() AND {_KNOWN}
+    ORDER BY f.created_at, f.key LIMIT greatest($1 / cardinality($5::text[]), 1)
+) AS waiting
+LIMIT $1
+"""  # noqa: S608 - put together from constants
+"""In order behind each: they go in one batch with what they wait for."""
 
 
 async def put(tx: Transaction, rows: Sequence[OutboxRow]) -> None:
@@ -115,15 +132,25 @@ class Outbox:
         known: Known,
         slots: Sequence[int] | None = None,
     ) -> list[OutboxRow]:
-        """Read up to `limit` rows that are due and not in `but`, first due first.
+        """Read up to `limit` rows that are due and not in `but`, first due first, and in order what is told in order.
 
         Only what is `known` here, and only of actors in `slots`, where given: then each has its share.
         """
         left_out = list(but)
         if slots is None:
-            return await self._due(DUE, limit, left_out, known)
+            rows = await self._due(DUE, limit, left_out, known)
+        else:
+            rows = await self._due_of_slots(limit, left_out, known, slots)
+        ordered = [row.key for row in rows if row.sender is not None]
+        if ordered and len(rows) < limit:
+            rows += await self._due(NEXT_OF_THEM, limit - len(rows), left_out, known, ordered)
+        return rows
+
+    async def _due_of_slots(
+        self, limit: int, left_out: list[str], known: Known, slots: Sequence[int]
+    ) -> list[OutboxRow]:
         rows: list[OutboxRow] = []
-        asked = list(slots)
+        asked, left_out = list(slots), list(left_out)
         while asked and len(rows) < limit:
             left_out += [row.key for row in rows]
             found = await self._due(DUE_OF_SLOTS, limit - len(rows), left_out, known, asked)
@@ -135,10 +162,10 @@ class Outbox:
         return rows
 
     async def _due(
-        self, sql: str, limit: int, but: list[str], known: Known, *slots: list[int]
+        self, sql: str, limit: int, but: list[str], known: Known, *which: list[Any]
     ) -> list[OutboxRow]:
         names, kinds = list(known.names), list(known.kinds)
-        rows = await self._database.fetch_as_it_is(sql, limit, but, names, kinds, *slots)
+        rows = await self._database.fetch_as_it_is(sql, limit, but, names, kinds, *which)
         return [OutboxRow(**dict(row)) for row in rows]
 
     async def begin(self, keys: Sequence[str]) -> dict[str, CallState]:
