@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import hypothesis
 import pytest
-import redis.asyncio
+import redis
 
 from tests.databases import Databases, Servers, copied
 from tests.described import Watched
@@ -174,18 +174,23 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-async def emptied(servers: Servers) -> str:
+@pytest.fixture(scope="session")
+def redis_client(servers: Servers) -> Iterator[redis.Redis]:
+    """Keep a connection to Redis open: a new one for each test takes longer than what it is for."""
+    with redis.Redis.from_url(servers.redis_url) as client:
+        yield client
+
+
+def emptied(servers: Servers, redis_client: redis.Redis) -> str:
     """Point at Redis; the embedded one is emptied first, a given one is not ours to empty."""
     if servers.embedded:
-        client = redis.asyncio.from_url(servers.redis_url)
-        await client.flushall()
-        await client.aclose()
+        redis_client.flushall()
     return servers.redis_url
 
 
 @pytest.fixture
-async def redis_url(servers: Servers) -> str:
-    return await emptied(servers)
+def redis_url(servers: Servers, redis_client: redis.Redis) -> str:
+    return emptied(servers, redis_client)
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ import anyio
 import asyncpg
 import pytest
 
+from tolsey.service import starting
 from tolsey.storage.database import Connection, Pool, Row
+from tolsey.storage.migrate import migrate
 from tolsey.storage.runtime.journal import Journal, statement
 
 NUMBERS = itertools.count()
@@ -67,6 +69,8 @@ What the server brings, whose numbers are smaller, is nobody's to change.
 VISITED = """
 SELECT 1 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1::int[])"""
+SINCE = "set_config('tests.since', pg_current_xact_id()::xid::text, false)"
+"""Notes that all rows are as they are to be: what is written later has a later transaction."""
 USES = 32
 """After so many tests a copy costs less than what their rows left behind."""
 PARTING_SECONDS = 1.0
@@ -129,7 +133,8 @@ class Databases:
         self._shape: Row | None = None
         self._since = ""
         """The transaction since which changes count."""
-        self._vacuuming = ""
+        self._migrated = ""
+        """The address whose service has found that there is nothing to migrate."""
         self._pools: list[tuple[dict[str, Any], KeptPool]] = []
         self._journals: list[KeptJournal] = []
 
@@ -143,6 +148,7 @@ class Databases:
             await self._close(journal)
 
         given.setattr(asyncpg, "create_pool", self._pool)
+        given.setattr(starting, "migrate", self._migrate)
         given.setattr(Journal, "open", opened)
         given.setattr(Journal, "close", closed)
 
@@ -166,6 +172,13 @@ class Databases:
         await made
         self._pools.append((options, made))
         return made
+
+    async def _migrate(self, dsn: str) -> list[str]:
+        """Say that there is nothing to migrate in a copy of what is migrated; look when asked again."""
+        if not self._is_ours(dsn) or self._migrated == dsn:
+            return await migrate(dsn)
+        self._migrated = dsn
+        return []
 
     async def _open(self, journal: Journal) -> Connection:
         """Give a journal of the test's database what an earlier one had open."""
@@ -207,11 +220,12 @@ class Databases:
             await self._learn(self._connection)
             self._uses = 0
         self._uses += 1
+        self._migrated = ""
         return self._servers.database_named(self._name)
 
     async def _learn(self, connection: Connection) -> None:
         """Look at what migrations made: its shape, and the rows in it."""
-        steps, kept = [], []
+        steps = []
         for name, kind in await connection.fetch(
             "SELECT relname, relkind::text FROM pg_class"
             " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')"
@@ -223,19 +237,24 @@ class Databases:
                 )
             elif await connection.fetchrow(f"SELECT 1 FROM {name}"):  # noqa: S608
                 await connection.execute(f"CREATE TEMP TABLE kept_{name} AS TABLE {name}")
-                steps.append(f"DELETE FROM {name}; INSERT INTO {name} SELECT * FROM kept_{name};")  # noqa: S608
-                kept.append(name)
+                steps.append(
+                    f"IF (SELECT count(*) <> (SELECT count(*) FROM kept_{name})"  # noqa: S608
+                    f" OR bool_or(age(xmin) < age(current_setting('tests.since')::xid)) FROM {name})"
+                    f" THEN DELETE FROM {name}; INSERT INTO {name} SELECT * FROM kept_{name};"
+                    f" written := written || '{name}'::text; END IF;"
+                )
             else:  # to look for rows takes longer than to ask whether any were ever written
                 steps.append(
                     f"IF pg_relation_size('{name}'::regclass) > 0 THEN DELETE FROM {name}; END IF;"  # noqa: S608
                 )
-        # As a function the steps are planned once. What is written anew each time leaves the former behind.
+        # As a function the steps are planned once. It answers which tables it wrote anew.
         await connection.execute(
-            "CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS"
-            f" $$ BEGIN {' '.join(steps)} END $$"
+            "CREATE FUNCTION pg_temp.empty() RETURNS text[] LANGUAGE plpgsql AS"
+            f" $$ DECLARE written text[] := '{{}}'; BEGIN {' '.join(steps)} PERFORM {SINCE};"
+            " RETURN written; END $$"
         )
-        self._vacuuming = f"VACUUM {', '.join(kept)}"
         await connection.execute("SET session_replication_role = replica")
+        await connection.execute(f"SELECT {SINCE}")
         self._since = await connection.fetchval("SELECT pg_current_xact_id()::xid::text")
         self._shape = await connection.fetchrow(SHAPE, self._since)
 
@@ -253,8 +272,9 @@ class Databases:
                 while await self._connection.fetchval(VISITED, parked):
                     await anyio.sleep(0.01)
                 if await self._connection.fetchrow(SHAPE, self._since) == self._shape:
-                    await self._connection.execute("SELECT pg_temp.empty()")
-                    await self._connection.execute(self._vacuuming)
+                    written = await self._connection.fetchval("SELECT pg_temp.empty()")
+                    if written:  # what was there before is left behind
+                        await self._connection.execute(f"VACUUM {', '.join(written)}")
                     return True
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # the test ended every connection

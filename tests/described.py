@@ -99,7 +99,7 @@ class Description:
         self._paths = self._document["paths"]
         # What has fewer places to fill says more of a path.
         self._patterns = [
-            (re.compile(_pattern(path)), path)
+            (path.partition("{")[0], re.compile(_pattern(path)), path)
             for path in sorted(self._paths, key=lambda path: path.count("{"))
         ]
         self._problem = self._validator({"$ref": f"{NAME}#/components/schemas/Problem"})
@@ -109,8 +109,9 @@ class Description:
         method = {"head": "get"}.get(method, method)
         if method in self._paths.get(path, ()):
             return path, self._paths[path][method]
-        for pattern, written in self._patterns:
-            if method in self._paths[written] and pattern.fullmatch(path):
+        for beginning, pattern, written in self._patterns:
+            is_near = path.startswith(beginning) and method in self._paths[written]
+            if is_near and pattern.fullmatch(path):
                 return written, self._paths[written][method]
         return None
 

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import redis
 
 from tests.conftest import emptied
 from tests.databases import Servers, copied
@@ -229,7 +230,9 @@ async def other_site() -> AsyncIterator[OtherSite]:
 
 
 @pytest.fixture(scope="module")
-async def market(chromium_path: str, servers: Servers, template: str) -> AsyncIterator[Market]:
+async def market(
+    chromium_path: str, servers: Servers, template: str, redis_client: redis.Redis
+) -> AsyncIterator[Market]:
     """Serve; the browser is asked for first, so that no one waits for a service nobody visits."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -244,7 +247,7 @@ async def market(chromium_path: str, servers: Servers, template: str) -> AsyncIt
             settings = settings_of(
                 base_url=url,
                 database_url=database_url,
-                redis_url=await emptied(servers),
+                redis_url=emptied(servers, redis_client),
                 commerce_url_template=platform.url_template,
             )
             async with (

@@ -72,6 +72,7 @@ async def test_what_was_sent_before_a_crash_is_looked_up_and_not_sent_again(
     await until(lambda: partner.taken == ["parcel"])
     await cut(tested, stack)
     assert await states(counters) == [("sent", 0, 1)]
+    partner.answers.set()
     async with running(counters, handlers=partner.handlers) as tested:
         await until(lambda: is_settled(tested))
         assert (partner.taken, partner.looks, await tested.total("a")) == (["parcel"], 1, 1)
