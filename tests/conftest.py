@@ -50,6 +50,7 @@ SLOW_PLACES = tuple(
         "journeys/canary/test_planted_leaks.py",
         "journeys/client",
         "journeys/test_credentials.py",
+        "journeys/test_failover.py",
         "journeys/test_key_rotation.py",
         "journeys/test_newcomer.py",
         "journeys/test_point_in_time.py",

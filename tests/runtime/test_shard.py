@@ -336,7 +336,9 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
                 tasks.create_task(write(other, key))
             await until(lambda: min(written.values()) > 3)
             await copy_keys(here.redis_url, promoted)
-            await link.lead(Path(urlsplit(promoted).path))  # for b alone the other is the master
+            await link.redirect(
+                Path(urlsplit(promoted).path)
+            )  # for b alone the other is the master
             before = dict(answered)
             beat = read_line((await a.presence.lines())[a.shard.id]).beat
             async with asyncio.timeout(5 * here.lease_seconds):
@@ -347,7 +349,7 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
             assert all(answered[key] > before[key] for key in written)
             ended.set()
         assert stale == []
-        await link.lead(Path(urlsplit(here.redis_url).path))
+        await link.redirect(Path(urlsplit(here.redis_url).path))
         await settled(a, b)
         for key, least in written.items():
             assert await b.ask(counter(key), Add(1), timeout=10) > least

@@ -68,11 +68,6 @@ class Link:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def lead(self, upstream: Path) -> None:
-        """Lead to another server from now on."""
-        self._upstream = upstream
-        await self.reset()
-
     async def heal(self, *, loses: bool = False) -> None:
         """Pass everything again; what was held arrives late, or is lost with its connection."""
         if loses:
