@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from statistics import median
 from time import process_time
 from types import SimpleNamespace
 from typing import Any, Final
@@ -38,7 +39,15 @@ QUIET_SECONDS: Final = 10.0
 LOSS_SECONDS: Final = 10.0
 STORES: Final = 10_000_000
 RESTARTED: Final = 10
-FLEETS: Final = (20, 50, 100, 200, 400)
+FLEETS: Final = (20, 50, 100, 200)
+PLACED: Final = (*FLEETS, 400)
+"""Of so many processes only the shares are told: the simulation grows with their square."""
+SEEDS: Final = 5
+
+
+def process_named(luck: random.Random, number: int) -> str:
+    """Name a process as `leases.process_id` does."""
+    return f"{luck.getrandbits(48):012x}-{number}-{number}-{luck.getrandbits(32):08x}"
 
 
 class Process:
@@ -147,7 +156,7 @@ class World:
     async def join(self) -> Process:
         """Start one more process."""
         self._numbers += 1
-        id = f"{self.luck.getrandbits(48):012x}-{self._numbers}-{self._numbers}-{self.luck.getrandbits(32):08x}"
+        id = process_named(self.luck, self._numbers)
         process = self.living[id] = Process(self, id)
         return process
 
@@ -323,6 +332,20 @@ def report(number: int, seed: int, restarted: int, stores: Sequence[int]) -> tup
     )
 
 
+def shares(number: int, seed: int, stores: Sequence[int]) -> tuple[Any, ...]:
+    """Deal the slots among so many processes; answer the fullest beside the mean, and how many have none."""
+    fullest, idle = [], []
+    for one in range(seed, seed + SEEDS):
+        luck = random.Random(f"fleet {one}")  # noqa: S311 - a run is its seed
+        members = [process_named(luck, n) for n in range(1, number + 1)]
+        dealt = Counter[str]()
+        for slot, owner in placement.place(members, {}).items():
+            dealt[owner] += stores[slot]
+        fullest.append(max(dealt.values()) * number / sum(stores))
+        idle.append(number - len(dealt))
+    return number, f"{median(fullest):.2f}", f"{max(fullest):.2f}", f"{median(idle):.0f}"
+
+
 def main() -> None:
     """Simulate fleets of several sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -330,7 +353,7 @@ def main() -> None:
         "--quick", action="store_true", help="one small fleet, only to see that it works"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fleets", type=int, nargs="+", default=list(FLEETS))
+    parser.add_argument("--fleets", type=int, nargs="*", default=list(FLEETS))
     parser.add_argument("--stores", type=int, default=STORES)
     asked = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
@@ -340,9 +363,16 @@ def main() -> None:
     fleets = [8] if asked.quick else asked.fleets
     stores = stores_by_slot(asked.stores // 100 if asked.quick else asked.stores)
     rows = []
+    measure.table(
+        f"Shares of {sum(stores):,} stores in one map of {SLOTS:,} slots, seeds {asked.seed} to {asked.seed + SEEDS - 1}",
+        ["processes", "the fullest over the mean", "at worst", "own no slot"],
+        [shares(number, asked.seed, stores) for number in (fleets if asked.quick else PLACED)],
+    )
     for number in fleets:
         print(f"{number} processes", file=sys.stderr)
         rows.append(report(number, asked.seed, min(number, RESTARTED), stores))
+    if not rows:
+        return
     measure.table(
         f"{sum(stores):,} stores in one map of {SLOTS:,} slots, seed {asked.seed}: while nothing happens, a second, of all",
         [
