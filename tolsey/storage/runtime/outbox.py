@@ -77,9 +77,9 @@ WHERE o.key = $1
 
 
 _KNOWN = "NOT key = ANY($2::text[]) AND name = ANY($3::text[]) AND kind = ANY($4::text[])"
-_SAME = "f.sender = {row}.sender AND f.about = {row}.about AND f.kind = {row}.kind AND f.actor_key = {row}.actor_key"
+_TOLD = "f.sender = {row}.sender AND f.kind = {row}.kind AND f.actor_key = {row}.actor_key"
 _FIRST = f"""(sender IS NULL OR (
-    SELECT true FROM outbox f WHERE {_SAME.format(row="outbox")}
+    SELECT true FROM outbox f WHERE {_TOLD.format(row="outbox")} AND f.about IN ('', outbox.about)
     AND (f.created_at, f.key) < (outbox.created_at, outbox.key) AND f.due_at < 'infinity' LIMIT 1) IS NULL)"""  # noqa: S608 - constants
 """What is told in order would come too early behind the first of it; behind what is held it is to be held, too."""
 # Equal slots said as a range: then no index but that of slots can serve the order.
@@ -105,7 +105,7 @@ SELECT waiting.* FROM (
     SELECT sender, about, kind, actor_key, created_at, key FROM outbox WHERE key = ANY($5::text[])
 ) AS first
 CROSS JOIN LATERAL (
-    SELECT {COLUMNS} FROM outbox f WHERE {_SAME.format(row="first")}
+    SELECT {COLUMNS} FROM outbox f WHERE {_TOLD.format(row="first")} AND f.about = first.about
     AND (f.created_at, f.key) > (first.created_at, first.key) AND due_at <= now() AND {_KNOWN}
     ORDER BY f.created_at, f.key LIMIT greatest($1 / cardinality($5::text[]), 1)
 ) AS waiting
