@@ -346,6 +346,12 @@ class CommerceEditor(Protocol):
         """Read what an edit is about as it is now; None when the shop has no such thing."""
         ...
 
+    async def look_all(
+        self, shop: Shop, some: Sequence[Edit], *, at_once: int
+    ) -> list[dict[str, Any] | None]:
+        """Read what many edits are about, in as few requests as that takes, so many of them at once."""
+        ...
+
     async def change(self, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
         """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it.
 

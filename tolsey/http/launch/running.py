@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 from tolsey.actors.ports import OwnStorefront
-from tolsey.actors.store.launch import launching
+from tolsey.actors.store.launch import dispatching, keeping
 from tolsey.actors.store.launch.effects import LaunchCalls, LaunchPlatform
 from tolsey.actors.store.launch.executors import BUILT
 from tolsey.actors.store.launch.graph import DONE, MilestoneStop, unmet
@@ -26,7 +26,7 @@ async def launch_of(service: Service, store_id: str) -> Launch:
     """Read the launch of a store. Raises NotFound."""
     found = await launches.find(service.database, store_id)
     if found is None:
-        raise launching.not_begun()
+        raise keeping.not_begun()
     return found
 
 
@@ -57,7 +57,7 @@ async def run(
         outcome = await service.runtime.ask(store(store_id), message, timeout=WAIT_SECONDS)
     except DeadlineExceeded:
         launch = await launch_of(service, store_id)
-        outcome = launching.outcome(launch, launch.milestones[milestone])
+        outcome = dispatching.outcome(launch, launch.milestones[milestone])
     return MilestoneRunAnswer.of(outcome)
 
 
@@ -96,7 +96,7 @@ def _unsent(launch: Launch, milestone: str) -> MilestoneOutcome:
     """Say of a milestone why it sends nothing."""
     one = launch.milestones[milestone]
     if PLAYBOOK.milestones[milestone].is_human:
-        return launching.outcome(launch, one, "human_required")
+        return dispatching.outcome(launch, one, "human_required")
     if milestone not in BUILT:
-        return launching.outcome(launch, one, "no_executor")
-    return launching.outcome(launch, one, "not_ready")
+        return dispatching.outcome(launch, one, "no_executor")
+    return dispatching.outcome(launch, one, "not_ready")

@@ -13,7 +13,7 @@ from tolsey.actors.store.launch import results, texts, writing
 from tolsey.actors.store.launch.drafting import NoModel, TextBrief
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import Finished, LaunchWork, WriteTexts
-from tolsey.actors.store.launch.launching import launch_of
+from tolsey.actors.store.launch.keeping import launch_of
 from tolsey.actors.store.launch.messages import (
     StepOf,
     StepWantsTexts,

@@ -13,7 +13,7 @@ from tolsey.actors.store.compliance.messages import ForgetCheckpointNote, Forget
 from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.launch import launching, looking, results
 from tolsey.actors.store.launch.graph import MilestoneStop
-from tolsey.actors.store.launch.launching import launch_of
+from tolsey.actors.store.launch.keeping import launch_of
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ClaimPlace,

@@ -17,7 +17,7 @@ from tolsey.actors.store.connection.connecting import forgotten
 from tolsey.actors.store.connection.messages import ForgetShops
 from tolsey.actors.store.editing import operations
 from tolsey.actors.store.grants import WAITING, token_unavailable
-from tolsey.actors.store.launch import launching
+from tolsey.actors.store.launch import dispatching, keeping
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Perform, Tell
 from tolsey.storage.records.commerce.connection import ConnectionStatus, ShopProfile
@@ -109,7 +109,7 @@ def forget_launch(state: StoreState, message: ForgetLaunch) -> Decision[StoreSta
         replace(state, launch=None),
         reply=True,
         effects=(Tell(organization(head.organization_id), release, key=key),),
-        resolve={launching.waiter(id): launching.not_begun() for id in launch.milestones},
+        resolve={dispatching.waiter(id): keeping.not_begun() for id in launch.milestones},
     )
 
 

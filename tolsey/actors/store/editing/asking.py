@@ -3,7 +3,7 @@
 All come to one machine (`operations`): what is asked is kept, planned, sent once and looked for afterwards.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -101,8 +101,12 @@ class ShopEditor:
         *,
         is_repeat: bool = False,
         proposed: PlannedEdit | None = None,
+        before: Mapping[str, Any] | None = None,
     ) -> BeginOperation:
-        """Write what the store is asked for; what is `proposed` waits for a person, who sees that plan."""
+        """Write what the store is asked for; what is `proposed` waits for a person, who sees that plan.
+
+        An edit that has its `change` was planned from what is shown in `before`.
+        """
         return BeginOperation(
             operation_id=asked.operation_id,
             user_id=asked.user_id,
@@ -114,7 +118,7 @@ class ShopEditor:
             at=self._clock(),
             is_repeat=is_repeat,
             is_proposal=proposed is not None,
-            before=None if proposed is None else _written(proposed.before),
+            before=_written(before if proposed is None else proposed.before),
             after=None if proposed is None else _written(proposed.after),
         )
 
@@ -159,5 +163,5 @@ class ShopEditor:
         )
 
 
-def _written(shown: dict[str, Any] | None) -> str | None:
-    return None if shown is None else orjson.dumps(shown).decode()
+def _written(shown: Mapping[str, Any] | None) -> str | None:
+    return None if shown is None else orjson.dumps(dict(shown)).decode()

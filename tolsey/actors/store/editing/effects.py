@@ -33,6 +33,7 @@ from tolsey.actors.store.editing.messages import (
 )
 from tolsey.actors.store.effects import shops
 from tolsey.actors.store.grants import denied
+from tolsey.actors.store.launch.stops import LAUNCH_CLIENT
 from tolsey.runtime.messages import Call, LookFirst, Message
 from tolsey.storage.commerce import agent_operations
 from tolsey.storage.database import Database
@@ -151,7 +152,8 @@ class EditCalls:
         """Send the change that was planned, if its thing is still as it was planned from.
 
         Of stock alone the platform compares that itself; of all else we read it right before, and look right after
-        whether it is as it was made (rules/agents#races).
+        whether it is as it was made (rules/agents#races). The next step of a launch looks at all that it made: it needs
+        no look at each.
         """
         is_compared = edits.KINDS[edit.kind].is_compared
         if not is_compared and edit.planned is not None:
@@ -167,7 +169,8 @@ class EditCalls:
                 raise
             return await self._find_out(kept, edit)
         told = self._applied(kept, edit, _before(kept), after)
-        if is_compared or await self._stands(kept, edit):
+        is_looked_at = is_compared or kept.client_id == LAUNCH_CLIENT
+        if is_looked_at or await self._stands(kept, edit):
             return told
         return replace(told, code="changed_since", detail=CHANGED_SINCE)
 

@@ -25,7 +25,6 @@ from tolsey.actors.store.editing.messages import (
     OperationView,
     ProposalExpired,
     RecordOperation,
-    SendEdit,
 )
 from tolsey.actors.store.editing.queueing import (
     EVENT,
@@ -35,6 +34,7 @@ from tolsey.actors.store.editing.queueing import (
     known_as,
     plan_over,
     require_same,
+    send,
     start_next,
     under_way,
     view,
@@ -98,6 +98,7 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
         message,
         state=OperationState.WAITING,
         intent=message.intent,
+        before=message.before,
         sends=0 if known is None else known.sends,
     )
     after, effects = start_next(state.with_operation(operation))
@@ -185,14 +186,7 @@ def sending(state: StoreState, message: OperationSending) -> Decision[StoreState
     # A process of the release before sends it itself.
     if message.intent is None:
         return Decision(state.with_operation(sent), reply=True)
-    call = SendEdit(
-        store_id=state.store_id,
-        operation_id=sent.operation_id,
-        sends=sent.sends,
-        organization_id=state.organization_id,
-    )
-    send = Perform(call, key=f"send:{sent.operation_id}:{sent.sends}")
-    return Decision(state.with_operation(sent), reply=True, effects=(send,))
+    return Decision(state.with_operation(sent), reply=True, effects=(send(state, sent),))
 
 
 def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from tolsey.actors.refusals import Refusal, Unprocessable
-from tolsey.actors.store.editing.messages import CarryOut, ChangeSetView, OperationView
-from tolsey.actors.store.launch.stops import tell_launch
+from tolsey.actors.store.editing.messages import CarryOut, ChangeSetView, OperationView, SendEdit
+from tolsey.actors.store.launch.stops import LAUNCH_CLIENT, tell_launch
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
@@ -82,14 +82,42 @@ def start_next(state: StoreState) -> tuple[StoreState, tuple[Perform, ...]]:
         own = {one.subject, one.change_set} - {None}
         if one.state == OperationState.WAITING and own.isdisjoint(taken):
             taken |= own
-            state = state.with_operation(replace(one, state=OperationState.RUNNING))
-            call = CarryOut(
-                store_id=state.store_id,
-                operation_id=one.operation_id,
-                organization_id=state.organization_id,
-            )
-            calls.append(Perform(call, key=f"carry-out:{one.operation_id}"))
+            if _is_planned(one):
+                started = replace(one, state=OperationState.SENT, sends=one.sends + 1)
+                calls.append(send(state, started))
+            else:
+                started = replace(one, state=OperationState.RUNNING)
+                calls.append(_carry_out(state, started))
+            state = state.with_operation(started)
     return state, tuple(calls)
+
+
+def _is_planned(operation: AgentOperation) -> bool:
+    """Tell whether it comes with what is sent for it: a launch's, made of what it looked at last.
+
+    What a plan of an agent's shows is another look at the shop old, and planned anew at its turn.
+    """
+    return operation.client_id == LAUNCH_CLIENT and operation.before is not None
+
+
+def _carry_out(state: StoreState, operation: AgentOperation) -> Perform:
+    call = CarryOut(
+        store_id=state.store_id,
+        operation_id=operation.operation_id,
+        organization_id=state.organization_id,
+    )
+    return Perform(call, key=f"carry-out:{operation.operation_id}")
+
+
+def send(state: StoreState, operation: AgentOperation) -> Perform:
+    """Send an operation as it is planned; its thing is read once more right before."""
+    call = SendEdit(
+        store_id=state.store_id,
+        operation_id=operation.operation_id,
+        sends=operation.sends,
+        organization_id=state.organization_id,
+    )
+    return Perform(call, key=f"send:{operation.operation_id}:{operation.sends}")
 
 
 def under_way(state: StoreState, operation_id: str) -> AgentOperation | None:

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-import anyio
 import orjson
 import structlog
 
@@ -50,7 +49,8 @@ from tolsey.actors.store.launch.executors.work import (
 )
 from tolsey.actors.store.launch.grants import covers
 from tolsey.actors.store.launch.graph import MilestoneStop, marked
-from tolsey.actors.store.launch.launching import PLAN_LIMIT, SYSTEM
+from tolsey.actors.store.launch.keeping import SYSTEM
+from tolsey.actors.store.launch.launching import PLAN_LIMIT
 from tolsey.actors.store.launch.messages import (
     CLAIM_LIFE,
     ClaimPlace,
@@ -71,7 +71,6 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.launch.stops import LAUNCH_CLIENT, stop_of_error
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import Call, Message
-from tolsey.runtime.tasks import together
 from tolsey.storage.commerce import launches
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.launches import Launch, MilestoneState
@@ -147,7 +146,10 @@ class LaunchCalls:
             return self._finished(call.of, came)
         if isinstance(came, WriteTexts):
             return StepWantsTexts(of=call.of, brief=came.brief.written(), at=self._clock())
-        wishes = [self._wish(launch, call.of, edit, n) for n, edit in enumerate(came.edits)]
+        wishes = [
+            self._wish(launch, call.of, edit, n, came.before.get(edits.subject_of(edit)))
+            for n, edit in enumerate(came.edits)
+        ]
         return StepWrites(of=call.of, writes=tuple(wishes), at=self._clock())
 
     async def rehearse(
@@ -236,7 +238,9 @@ class LaunchCalls:
     async def _asked(self, store_id: str, question: Question) -> Any:
         """Ask the shop what an executor wants to know."""
         if isinstance(question, LookAtAll):
-            return await self._looked_at(store_id, question.edits)
+            # As many at once as a store may (rules/shops#writing-to-the-platform).
+            look = partial(self._platform.look_all, some=question.edits, at_once=AT_ONCE)
+            return await self._shops.call(store_id, look)
         if isinstance(question, ReadPages):
             return await self._storefronts.owned(question.host, question.paths)
         if isinstance(question, CountDeliveries):
@@ -259,18 +263,18 @@ class LaunchCalls:
 
         return await self._shops.call(store_id, of)
 
-    async def _looked_at(self, store_id: str, some: Sequence[Edit]) -> list[Any]:
-        """Look at many things, as many at once as a store may (rules/shops#writing-to-the-platform)."""
-        places = anyio.CapacityLimiter(AT_ONCE)
+    def _wish(
+        self,
+        launch: Launch,
+        of: StepOf,
+        edit: Edit,
+        number: int,
+        before: Mapping[str, Any] | None,
+    ) -> BeginOperation:
+        """Write a change down as an operation: the same step of the same attempt asks for the same ones.
 
-        async def one(edit: Edit) -> Any:
-            async with places:
-                return await self._asked(store_id, LookAt(edit))
-
-        return await together([partial(one, edit) for edit in some])
-
-    def _wish(self, launch: Launch, of: StepOf, edit: Edit, number: int) -> BeginOperation:
-        """Write a change down as an operation: the same step of the same attempt asks for the same ones."""
+        What is planned from `before` is sent without another look at the shop first, but the one right before.
+        """
         # An attempt that is given back is made again: under the ids of before nothing would be told of its changes.
         began = launch.milestones[of.milestone].started_at
         named = (
@@ -286,7 +290,7 @@ class LaunchCalls:
             digest=hashlib.sha256(edit.written().encode()).hexdigest(),
             edit=edit,
         )
-        return self._editor.begin_message(asked)
+        return self._editor.begin_message(asked, before=before)
 
     def _finished(self, of: StepOf, came: Finished) -> StepFinished:
         return StepFinished(

@@ -6,8 +6,9 @@ from datetime import datetime
 import orjson
 
 from tolsey.actors.store.launch import probing, reporting
+from tolsey.actors.store.launch.dispatching import Silence, advanced, unblocked
 from tolsey.actors.store.launch.executors import BUILT
-from tolsey.actors.store.launch.launching import SYSTEM, Silence, advanced, audit, unblocked
+from tolsey.actors.store.launch.keeping import SYSTEM, audit
 from tolsey.actors.store.launch.messages import ContinueLaunch, ProbeShop, ShopProbed
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Effect, Perform

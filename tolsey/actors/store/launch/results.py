@@ -11,17 +11,9 @@ from tolsey.actors.refusals import Refusal
 from tolsey.actors.store.connection.messages import ReconcileSubscriptions
 from tolsey.actors.store.editing import operations
 from tolsey.actors.store.launch import graph
+from tolsey.actors.store.launch.dispatching import Silence, advanced, attempt, outcome, step, waiter
 from tolsey.actors.store.launch.graph import MilestoneStop
-from tolsey.actors.store.launch.launching import (
-    Silence,
-    advanced,
-    attempt,
-    modules_of,
-    outcome,
-    remembered,
-    step,
-    waiter,
-)
+from tolsey.actors.store.launch.keeping import modules_of, remembered
 from tolsey.actors.store.launch.messages import (
     LaunchWriteEnded,
     StepFinished,

@@ -4,15 +4,9 @@ from typing import Final
 
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.launch import graph
-from tolsey.actors.store.launch.launching import (
-    BRAND_APPROVAL,
-    Silence,
-    advanced,
-    audit,
-    launch_of,
-    modules_of,
-    remembered,
-)
+from tolsey.actors.store.launch.dispatching import Silence, advanced
+from tolsey.actors.store.launch.keeping import audit, launch_of, modules_of, remembered
+from tolsey.actors.store.launch.launching import BRAND_APPROVAL
 from tolsey.actors.store.launch.messages import ChangeLaunchSpec, KeepOnboardingAnswers
 from tolsey.actors.store.memory.remembering import Facts
 from tolsey.actors.store.state import StoreState

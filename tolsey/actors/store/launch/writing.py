@@ -8,8 +8,9 @@ import orjson
 
 from tolsey.actors.organization.ledger.messages import ReleaseHold, SettleHold
 from tolsey.actors.organization.messages import organization
+from tolsey.actors.store.launch.dispatching import Silence, step
 from tolsey.actors.store.launch.drafting import TextBrief
-from tolsey.actors.store.launch.launching import Silence, modules_of, step
+from tolsey.actors.store.launch.keeping import modules_of
 from tolsey.actors.store.launch.messages import (
     StepWantsTexts,
     TextsWritten,

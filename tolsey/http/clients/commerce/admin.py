@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Self
@@ -167,6 +167,12 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
     async def look(self, shop: Shop, edit: Edit) -> dict[str, Any] | None:
         """Read what an edit is about as it is now; None when the shop has no such thing."""
         return await sending.look(self._calls, shop, edit)
+
+    async def look_all(
+        self, shop: Shop, some: Sequence[Edit], *, at_once: int
+    ) -> list[dict[str, Any] | None]:
+        """Read what many edits are about as they are now, so many requests at once."""
+        return await sending.look_all(self._calls, shop, some, at_once=at_once)
 
     async def change(self, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
         """Make the change of an edit and answer what the thing is then; sent once, whatever becomes of it."""

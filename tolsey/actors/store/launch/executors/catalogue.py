@@ -88,7 +88,7 @@ def products(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     made = [
         {
             "handle": edit.ids[0],
@@ -179,7 +179,7 @@ def inventory(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted, may_set=lambda level: level["available"] == 0)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     return Finished(result={"items": len(wanted), "locationId": location})
 
 
@@ -207,7 +207,7 @@ def collections(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     made = [
         {"handle": edit.ids[0], "title": thing["title"], "id": thing["id"]}
         for edit, thing in zip(wanted, found.things, strict=True)
@@ -260,7 +260,7 @@ def publish(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, seen, may_set=lambda _: True)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     ours = f"tag:{work.launch_id} status:active published_status:published"
     counted = yield ReadShop(document=COUNT_PUBLISHED, variables={"ours": ours})
     shown = counted["productsCount"]["count"]

@@ -13,7 +13,6 @@ from tolsey.actors.store.launch.executors.work import (
     LaunchWork,
     ReadShop,
     Taken,
-    WriteShop,
     compare,
     number,
 )
@@ -100,7 +99,7 @@ def seo(work: LaunchWork) -> Taken:
     wanted = [*_products(work), *_fields(work), *(yield from _pictures(work)), *_redirects(work)]
     found = yield from compare(work, wanted, may_set=lambda _: True)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     written = sum(work.was_written(edit) for edit in wanted)
     return Finished(result={"texts": written, "kept": len(wanted) - written})
 
@@ -175,7 +174,7 @@ def analytics(work: LaunchWork) -> Taken:
         wanted.append(pixel)
     found = yield from compare(work, wanted, may_set=lambda _: True)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     listens = can_listen and found.things[-1] is not None
     result: dict[str, Any] = {"consent": sorted(rows)}
     # An app without an extension that listens has no pixel, which is no fault (rules/launch#executors).
@@ -204,7 +203,7 @@ def discount(work: LaunchWork) -> Taken:
     code = Edit(kind=edits.WELCOME_CODE, ids=(WELCOME,), wanted={"title": title, "extra": extra})
     found = yield from compare(work, [code])
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     result: dict[str, Any] = {"code": WELCOME}
     return Finished(result=result if work.was_written(code) else {**result, "note": "code_taken"})
 
@@ -217,5 +216,5 @@ def email(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     return Finished(result={"segments": list(SEGMENTS)})

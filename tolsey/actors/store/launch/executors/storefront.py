@@ -13,7 +13,6 @@ from tolsey.actors.store.launch.executors.work import (
     LaunchWork,
     ReadShop,
     Taken,
-    WriteShop,
     WriteTexts,
     compare,
     number,
@@ -47,7 +46,7 @@ def pages(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     made = [
         {"handle": edit.ids[0], "title": thing["title"], "id": thing["id"]}
         for edit, thing in zip(wanted, found.things, strict=True)
@@ -86,7 +85,7 @@ def policies(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     digests = {
         edit.ids[0]: hashlib.sha256(thing["body"].encode()).hexdigest()[:16]
         for edit, facts, thing in zip(wanted, found.facts, found.things, strict=True)
@@ -128,7 +127,7 @@ def navigation(work: LaunchWork) -> Taken:
     ]
     found = yield from compare(work, wanted, may_set=_is_as_shipped)
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     kept = [edit.ids[0] for edit in wanted if not work.was_written(edit)]
     return Finished(
         result={

@@ -13,7 +13,6 @@ from tolsey.actors.store.launch.executors.work import (
     LaunchWork,
     ReadShop,
     Taken,
-    WriteShop,
     compare,
     number,
 )
@@ -60,7 +59,7 @@ def prepare(work: LaunchWork) -> Taken:
     theme = Edit(kind=edits.THEME, ids=(name,), wanted={"extra": {"source": work.theme_url}})
     found = yield from compare(work, [theme])
     if found.missing:
-        return WriteShop(found.missing)
+        return found.write
     (made,) = found.things
     main = yield ReadShop(document=MAIN_THEME)
     before = next((one["id"] for one in main["themes"]["nodes"]), None)
@@ -72,7 +71,7 @@ def prepare(work: LaunchWork) -> Taken:
     files = yield from _files(work, made["id"])
     branded = yield from compare(work, [files], may_set=lambda _: True)
     if branded.missing:
-        return WriteShop(branded.missing)
+        return branded.write
     known = work.results.get(work.milestone, {}).get("mainThemeId")
     result = {"themeId": made["id"], "themeName": name, "mainThemeId": known or before}
     return Finished(

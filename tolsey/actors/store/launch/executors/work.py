@@ -122,9 +122,13 @@ class PutUp:
 
 @dataclass(frozen=True, slots=True)
 class WriteShop:
-    """What is to be changed now; the next step looks at what became of it."""
+    """What is to be changed now; the next step looks at what became of it.
+
+    `before` shows by their subjects those things whose change is planned already, of what was just looked at.
+    """
 
     edits: Sequence[Edit]
+    before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,12 @@ class InShop:
 
     facts: Sequence[Mapping[str, Any] | None]
     missing: Sequence[Edit]
+    before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def write(self) -> WriteShop:
+        """What is still to be written, as it was planned."""
+        return WriteShop(self.missing, self.before)
 
     @property
     def things(self) -> Sequence[Mapping[str, Any] | None]:
@@ -200,7 +210,7 @@ def compare(
     made and somebody took away stays away. What others made stays theirs, unless `may_set` says otherwise of it.
     """
     facts = yield LookAtAll(wanted)
-    missing = list[Edit]()
+    missing, before = list[Edit](), dict[str, Mapping[str, Any]]()
     for edit, known in zip(wanted, facts, strict=True):
         if known is None:
             continue
@@ -211,8 +221,10 @@ def compare(
             is_due = found is None or may_set(found)
         planned = edits.plan(edit, known)
         if is_due and isinstance(planned, Planned) and planned.change is not None:
-            missing.append(replace(edit, version=edits.version_of(edit, known)))
-    return InShop(facts, missing[:MOST_AT_ONCE])
+            version = edits.version_of(edit, known)
+            missing.append(replace(edit, version=version, planned=version, change=planned.change))
+            before[edits.subject_of(edit)] = edits.shown(edit, known)
+    return InShop(facts, missing[:MOST_AT_ONCE], before)
 
 
 def number(id: str) -> str:

@@ -4,8 +4,11 @@ Beside the platform's answers nothing is taken for granted: a change whose answe
 have been made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
+
+import anyio
 
 from tolsey.actors.bodies import lenient
 from tolsey.actors.edit import Edit
@@ -13,6 +16,7 @@ from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
 from tolsey.actors.store.editing import edits
 from tolsey.http.clients.commerce.answers import GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
+from tolsey.http.clients.commerce.edits.batching import LookBatch, batches
 from tolsey.http.clients.commerce.edits.discounts import DiscountWay
 from tolsey.http.clients.commerce.edits.drafts import CollectionWay, PageWay
 from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
@@ -22,6 +26,7 @@ from tolsey.http.clients.commerce.edits.refunds import RefundWay
 from tolsey.http.clients.commerce.edits.setup import FileWay, LocationWay, MarketWay, RatesWay
 from tolsey.http.clients.commerce.edits.things import catalogue, growth, storefront
 from tolsey.http.clients.commerce.edits.way import EditWay
+from tolsey.runtime.tasks import together
 
 WAYS: Final[Mapping[str, EditWay]] = {
     edits.PRODUCT: ProductWay(),
@@ -68,6 +73,24 @@ async def look(calls: Calls, shop: Shop, edit: Edit) -> dict[str, Any] | None:
     way = WAYS[edit.kind]
     asked = way.look(edit)
     return way.found(edit, await calls.ask(shop, asked.text, asked.variables))
+
+
+async def look_all(
+    calls: Calls, shop: Shop, some: Sequence[Edit], *, at_once: int
+) -> list[dict[str, Any] | None]:
+    """Read what many edits are about, in as few requests as that takes, so many of them at once."""
+    places = anyio.CapacityLimiter(at_once)
+    found: list[dict[str, Any] | None] = [None] * len(some)
+
+    async def ask(batch: LookBatch) -> None:
+        async with places:
+            data = await calls.ask(shop, batch.document.text, batch.document.variables)
+        for place, own in batch.answers(data):
+            found[place] = WAYS[some[place].kind].found(some[place], own)
+
+    asked = [WAYS[one.kind].look(one) for one in some]
+    await together([partial(ask, batch) for batch in batches(asked)])
+    return found
 
 
 async def change(calls: Calls, shop: Shop, edit: Edit, key: str) -> dict[str, Any]:
