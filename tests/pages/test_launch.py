@@ -83,7 +83,7 @@ async def test_a_launch_is_told_question_by_question_begun_and_moved_on_its_page
     assert "One milestone will be blocked" in review
     assert "write_locations" in review
     await look(page, "launch-1-review")
-    await page.click("main form.inline button")
+    await page.click("main form button")
     assert await page.address() == address
 
     # Nothing is pressed: the page follows the launch.

@@ -96,7 +96,8 @@ class LaunchInBrowser:
             for name, text in given.items():
                 await self.page.write(f"[name='{name}']", text)
             await self.page.click("main button")
-        await self.page.click("main form.inline button")
+        await self.page.write("#storefrontPassword", "between us")
+        await self.page.click("main form button")
         assert await self.page.address() == self.address
 
     async def until_done(self, milestone: str) -> None:
@@ -158,11 +159,16 @@ async def test_a_store_goes_from_signup_to_its_first_look_as_an_open_one_in_a_br
     # The platform lives by a clock of its own.
     behind = launch_site.clock() - platform.now()
     platform.clock.advance(max(0.0, behind.total_seconds()) + 1)
+    site = Storefront(domain=HOST, files=dict.fromkeys(PAGES, "A page"), has_password=True)
+    launch_site.sites.add(site)
     await one.in_admin("launch.test_order", lambda: platform.place_order(SHOP, test=True))
     await one.until_done("launch.preflight")
+    assert "/pages/contact" in site.paths()
 
-    launch_site.sites.add(Storefront(domain=HOST, files=dict.fromkeys(PAGES, "A page")))
-    await one.in_admin("launch.unlock", lambda: setattr(shop.setup, "has_password", False))
+    def unlock() -> None:
+        shop.setup.has_password = site.has_password = False
+
+    await one.in_admin("launch.unlock", unlock)
     await one.until_done("launch.verify")
     await page.open(launch_site.url + one.address, width=1280)
     assert "29 of 29 done." in await page.text("#count")

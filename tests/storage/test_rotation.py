@@ -22,6 +22,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "devstore_pool": {"shop_domain": "pool.myshopify.com"},
     "revenue_sources": {"listing_id": "lst_1", "provider": "payments"},
     "agent_operations": {"store_id": "store_1", "operation_id": "op_1"},
+    "store_launches": {"store_id": "store_1"},
     "outbound_mail": {"id": "mail_1"},
     "provider_events": {"provider": "mail", "event_id": "evt_1"},
     "status_webhooks": {"id": "sub_1"},
@@ -82,6 +83,12 @@ async def fill(database: Database, vault: Vault) -> None:
         " digest, state, intent, created_at) VALUES ('store_1', 'op_1', 'usr_1', 'c', 'tag_order',"
         " '1', '', 'waiting', $1, now())",
         held["agent_operations", "intent"],
+    )
+    await database.execute(
+        "INSERT INTO store_launches (store_id, launch_id, organization_id, playbook, digest,"
+        " begun_at, changed_at, storefront_password)"
+        " VALUES ('store_1', 'launch_1', 'org_1', 'p', 'd', now(), now(), $1)",
+        held["store_launches", "storefront_password"],
     )
     await database.execute(
         "INSERT INTO outbound_mail (id, event, about, recipient, subject, sealed_content,"

@@ -387,8 +387,10 @@ class OwnPage:
 class OwnStorefront(Protocol):
     """Reads pages of a store's own site for the store."""
 
-    async def owned(self, domain: str, paths: Sequence[str]) -> Mapping[str, OwnPage]:
-        """Look at pages of a site for its owner."""
+    async def owned(
+        self, domain: str, paths: Sequence[str], *, password: str | None = None
+    ) -> Mapping[str, OwnPage]:
+        """Look at pages of a site for its owner, by the password that visitors are asked for where there is one."""
         ...
 
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from tolsey.sandbox.server import Receive, Send, listening
+from tolsey.sandbox.server import Receive, Send, listening, whole
 
 ROBOTS: Final = """\
 User-agent: *
@@ -33,6 +33,7 @@ Disallow: /search
 Disallow: /recommendations/products
 """
 """As the platform's shops have it by default."""
+ENTERED: Final = "storefront_digest=entered"
 PIECE: Final = b"x" * 65_536
 MOST_PIECES: Final = 4_096
 DRIP_SECONDS: Final = 0.02
@@ -80,6 +81,7 @@ class Storefront:
     home: str = ""
     has_catalogue: bool = True
     has_password: bool = False
+    password: str = "between us"  # noqa: S105 - of a shop that nobody has
     redirects: dict[str, str] = field(default_factory=dict)
     throttled: list[tuple[int, str | None]] = field(default_factory=list)
     """Statuses, with what they say in Retry-After, that the next pages but robots.txt get."""
@@ -127,6 +129,8 @@ class Storefronts:
         is_catalogue = scope["path"] == "/products.json"
         if shop.trap is not None and is_catalogue and shop.trap in STREAMED:
             return await _until_gone(STREAMED[shop.trap], receive, send)
+        if scope["method"] == "POST" and path == "/password":
+            return await _send(send, _entered(shop, await whole(receive)))
         return await _send(send, _page(shop, scope["path"], parse_qs(query), headers))
 
 
@@ -138,13 +142,21 @@ def _page(
     if shop.throttled:
         status, wait = shop.throttled.pop(0)
         return status, {"retry-after": wait} if wait else {}, b""
+    if shop.has_password and path != "/password" and ENTERED not in headers.get("cookie", ""):
+        return 302, {"location": "/password"}, b""
     if path in shop.files:
         return 200, {"content-type": "text/plain"}, shop.files[path].encode()
     if path in shop.redirects:
         return 302, {"location": shop.redirects[path]}, b""
-    if shop.has_password and path != "/password":
-        return 302, {"location": "/password"}, b""
     return _shown(shop, path, int((query.get("page") or ["1"])[0]), headers)
+
+
+def _entered(shop: Storefront, body: bytes) -> Answer:
+    """Let in who knows the password, by a cookie; show the others the same page again."""
+    told = parse_qs(body.decode("utf-8", "replace"))
+    if told.get("password") != [shop.password] or told.get("form_type") != ["storefront_password"]:
+        return 200, {"content-type": "text/html"}, _home(shop)
+    return 302, {"location": "/", "set-cookie": f"{ENTERED}; path=/; HttpOnly"}, b""
 
 
 def _shown(shop: Storefront, path: str, page: int, headers: Mapping[str, str]) -> Answer:

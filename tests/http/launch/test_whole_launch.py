@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.http.launch.merchant import Merchant
+from tests.http.launch.merchant import SPEC, Merchant
 from tests.http.people import Clock, settings_of
 from tests.mcp.tools.two_stores import TwoStores, settle
 from tolsey.sandbox.commerce.platform import Platform
@@ -16,6 +16,7 @@ from tolsey.sandbox.storefronts import Storefront, Storefronts
 from tolsey.service import running
 
 HOST = "loom.example"
+PASSWORD = "until we open"
 FORM: dict[str, Any] = {
     "contactEmail": "hello@loom.example",
     "products": [
@@ -33,8 +34,9 @@ FORM: dict[str, Any] = {
 
 @pytest.fixture
 def storefront() -> Storefront:
-    pages = dict.fromkeys(("/products/blanket", "/collections/featured", "/cart"), "A page")
-    return Storefront(domain=HOST, files=pages)
+    paths = ("/products/blanket", "/collections/featured", "/cart", "/collections/all")
+    pages = dict.fromkeys((*paths, "/pages/contact"), "A page")
+    return Storefront(domain=HOST, files=pages, has_password=True, password=PASSWORD)
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ async def come_to(merchant: Merchant, *milestones: str) -> None:
 
 
 async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
-    merchant: Merchant, platform: Platform
+    merchant: Merchant, platform: Platform, storefront: Storefront
 ) -> None:
     shop, setup = merchant.shop, merchant.shop.setup
     await merchant.launch(**FORM)
@@ -116,15 +118,42 @@ async def test_a_store_is_launched_with_what_people_do_done_in_its_admin(
     report = (await merchant.milestone("launch.preflight"))["result"]
     assert (len(report["checks"]), report["countries"]) == (24, ["CA", "DE", "US"])
     assert set(report["unknown"]) == {"links.no_4xx_5xx"}
+    await are_pages_read_by_the_password(merchant, storefront)
 
-    setup.has_password = False
+    setup.has_password = storefront.has_password = False
     await is_found_open(merchant)
+    assert await kept_password(merchant) is None
 
     # Buyers of an open store who pay nothing are seen, too.
     platform.clock.advance(timedelta(hours=2).total_seconds())
     platform.place_order(shop.domain, test=True)
     await until_alarms(merchant, ["test_mode_on"])
     await until_written(merchant, {"launch_finished", "store_opened_early", "test_mode_on"})
+
+
+async def are_pages_read_by_the_password(merchant: Merchant, storefront: Storefront) -> None:
+    """Tell the password of the storefront, a wrong one first, and have its pages checked by it."""
+    for told, unknown in (("guessed", ["links.no_4xx_5xx"]), (PASSWORD, [])):
+        spec = {**SPEC, **FORM, "storefrontPassword": told}
+        address = f"/api/wizard/store/{merchant.store_id}"
+        answer = await merchant.client.patch(address, json={"spec": spec})
+        assert answer.status_code == 200, answer.text
+        assert (await merchant.run("preflight", force=True))["result"] == "succeeded"
+        report = (await merchant.milestone("launch.preflight"))["result"]
+        assert list(report["unknown"]) == unknown
+    assert {"/pages/contact", "/collections/all"} <= set(storefront.paths())
+    # It is told to nobody, and sealed where it is kept.
+    assert PASSWORD not in (await merchant.client.get(address)).text
+    assert str(await kept_password(merchant)).startswith("v1.")
+
+
+async def kept_password(merchant: Merchant) -> str | None:
+    """Read what is kept of the storefront's password."""
+    (row,) = await merchant.two_stores.database.fetch(
+        "SELECT storefront_password FROM store_launches WHERE store_id = $1", merchant.store_id
+    )
+    found: str | None = row["storefront_password"]
+    return found
 
 
 async def is_found_open(merchant: Merchant) -> None:

@@ -18,10 +18,16 @@ Stock = Annotated[int, Field(ge=0, le=1_000_000)]
 ImageUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$", max_length=2_000)]
 OldPath = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9/_.~%-]{1,250}$")]
 
+StorefrontPassword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
 MOST_COUNTRIES = 250
 MOST_PRODUCTS = 100
 MOST_OPTIONS = 3
 MOST_VARIANTS = 20
+STOREFRONT_KEY = (
+    "What keeps buyers out until the store opens. It is kept sealed, lets the pre-launch check read the pages of"
+    " the storefront, and is forgotten once the launch is done. Left out, the one that was told before stays."
+)
 
 
 class LocationForm(ApiModel):
@@ -117,6 +123,9 @@ class OnboardingSpec(ApiModel):
     shipping: ShippingForm | None = None
     products: Annotated[list[ProductForm], Field(default_factory=list, max_length=MOST_PRODUCTS)]
     pricing: PricingForm | None = None
+    storefront_password: Annotated[
+        StorefrontPassword | None, Field(exclude=True, repr=False, description=STOREFRONT_KEY)
+    ] = None
 
 
 class PaletteForm(ApiModel):

@@ -37,6 +37,8 @@ answer_with_pages(routes)
 ANSWERS: Final = "onboardingAnswers"
 """The module of a store's context with what was answered so far, as it was typed."""
 MOST_CHARACTERS: Final = 20_000
+PASSWORD: Final = "storefrontPassword"  # noqa: S105 - the name of a field
+"""It is asked for with the answers, since it is kept with none of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +133,7 @@ async def take_answers(store_id: str) -> Response:
     row = await store_of(store_id, at_least="admin")
     answers, is_begun = await _known(store_id)
     try:
-        spec = _spec(answers)
+        spec = _spec(answers, (await forms.sent()).get(PASSWORD, ""))
         if is_begun:
             await api.change_spec(store_id, data=SpecBody(spec=spec))
         else:
@@ -203,11 +205,14 @@ def _check(asked: OnboardingQuestion, given: Answers) -> None:
         raise Misfilled(wrong)
 
 
-def _spec(answers: Answers) -> OnboardingSpec:
-    """Read all answers; raises Misfilled where the first questions were left out."""
+def _spec(answers: Answers, password: str) -> OnboardingSpec:
+    """Read all answers; raises Misfilled where the first questions were left out, or the password is too long."""
+    told = {PASSWORD: password} if password else {}
     try:
-        return OnboardingSpec.model_validate(form_of(answers))
+        return OnboardingSpec.model_validate({**form_of(answers), **told})
     except ValidationError as error:
+        if all(one["loc"][0] == PASSWORD for one in error.errors(include_input=False)):
+            raise Misfilled({PASSWORD: ""}) from error
         raise Misfilled(
             {forms.WHOLE: _("Something is missing. Answer the first two questions.")}
         ) from error

@@ -64,6 +64,7 @@ async def begin_launch(data: LaunchBody) -> tuple[LaunchAnswer, Created]:
         modules=told_modules({**drafted, **_told(data.spec)}),
         facts=told_facts(_facts(data.spec)),
         at=now(),
+        storefront_password=_sealed(data.store_id, data.spec),
     )
     await ask(store(data.store_id), message)
     return LaunchAnswer.of(await running.launch_of(service(), data.store_id)), 201
@@ -82,9 +83,16 @@ async def change_spec(store_id: str, data: SpecBody) -> CockpitAnswer:
         modules=told_modules(_told(data.spec)),
         facts=told_facts(_facts(data.spec)),
         at=now(),
+        storefront_password=_sealed(store_id, data.spec),
     )
     await ask(store(store_id), message)
     return await _cockpit(store_id)
+
+
+def _sealed(store_id: str, spec: OnboardingSpec) -> str | None:
+    """Seal the password of the storefront; it is no part of the form that is kept."""
+    told = spec.storefront_password
+    return None if told is None else launches.seal_password(service().vault, store_id, told)
 
 
 def _digest(spec: OnboardingSpec, kit: dict[str, Any]) -> str:

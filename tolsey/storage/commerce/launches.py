@@ -17,12 +17,14 @@ from tolsey.storage.records.commerce.launches import (
     StoreContextModule,
     StoreLaunch,
 )
+from tolsey.storage.sealing.sealed import Vault
 from tolsey.storage.tables import table_of
 
 LAUNCHES: Final = table_of(StoreLaunch)
 MILESTONES: Final = table_of(LaunchMilestone)
 ATTEMPTS: Final = table_of(LaunchAttempt)
 MODULES: Final = table_of(StoreContextModule)
+PASSWORD: Final = {"table": "store_launches", "column": "storefront_password"}
 PAGE: Final = 1_000
 FEWEST_TOLD_OF: Final = 20
 """Of fewer stores nothing is told: it would say little, and of whom (rules/launch#forecast)."""
@@ -53,6 +55,16 @@ async def load(database: Database, store_ids: Sequence[str]) -> Mapping[str, Lau
 async def find(database: Database, store_id: str) -> Launch | None:
     """Read the launch of a store."""
     return (await load(database, [store_id])).get(store_id)
+
+
+def seal_password(vault: Vault, store_id: str, password: str) -> str:
+    """Seal the password that keeps buyers out of a store until it opens."""
+    return vault.seal(password, **PASSWORD, row=store_id, tenant=store_id)
+
+
+def open_password(vault: Vault, store_id: str, sealed: str) -> str:
+    """Open the password of a storefront; SealBroken when it cannot be."""
+    return vault.open(sealed, **PASSWORD, row=store_id, tenant=store_id)
 
 
 async def version(database: Database, store_id: str) -> str:

@@ -111,6 +111,13 @@ COLUMNS: Final = (
         tenant="store_id",
     ),
     SealedColumn(
+        table="store_launches",
+        column="storefront_password",
+        key=("store_id",),
+        row=STORE,
+        tenant="store_id",
+    ),
+    SealedColumn(
         table="outbound_mail",
         column="sealed_content",
         key=("id",),

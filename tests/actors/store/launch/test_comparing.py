@@ -138,6 +138,7 @@ READY = checks.Seen(
     orders={"US": {"availableShippingRates": [{}], "taxLines": [{}]}},
     home="US",
     pages={"/": 200},
+    has_password=False,
     consent_missing=[],
     is_paid_elsewhere=False,
     was_taxed=True,
@@ -207,6 +208,13 @@ def test_what_could_not_be_looked_at_is_unknown_and_fails_nothing() -> None:
     found = checks.judged(nothing)
     assert list(checks.red(found)) == []
     assert sum(verdict == "unknown" for verdict, _ in found.values()) == 20
+
+
+def test_a_password_that_does_not_open_the_storefront_is_told_apart_from_none() -> None:
+    for has_password, why in ((False, "the form does not name"), (True, "does not open")):
+        closed = replace(READY, pages={}, has_password=has_password)
+        verdict, said = checks.judged(closed)["links.no_4xx_5xx"]
+        assert (verdict, why in said) == ("unknown", True)
 
 
 def published(decided: frozenset[str]) -> list[str]:

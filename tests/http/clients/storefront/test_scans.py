@@ -194,3 +194,16 @@ async def test_a_stores_own_pages_are_read_as_somebody_meets_them() -> None:
     async with Storefronts().serve() as url:
         gone = await scanner(url).owned(SHOP, ["/cart"])
     assert gone["/cart"].status == 404
+
+
+@pytest.mark.parametrize(("told", "asks"), [("between us", False), ("guessed", True)])
+async def test_a_closed_store_lets_its_owner_in_by_the_password_alone(
+    told: str, *, asks: bool
+) -> None:
+    closed = shop(has_password=True, files={"/cart": "A cart"})
+    async with Storefronts(closed).serve() as url:
+        pages = await scanner(url).owned(SHOP, ["/cart"], password=told)
+        assert pages["/cart"].asks_password is asks
+        # The next visit is let in no more than the first.
+        again = await scanner(url).owned(SHOP, ["/cart"])
+    assert again["/cart"].asks_password is True

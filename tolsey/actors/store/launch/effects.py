@@ -74,7 +74,7 @@ from tolsey.runtime.messages import Call, Message
 from tolsey.storage.commerce import launches
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.launches import Launch, MilestoneState
-from tolsey.storage.sealing.sealed import Vault
+from tolsey.storage.sealing.sealed import SealBroken, Vault
 
 log = structlog.get_logger()
 
@@ -108,6 +108,7 @@ class LaunchCalls:
         self._editor = ShopEditor(ask=ask, editor=platform, vault=vault, clock=clock)
         self._platform = platform
         self._database = database
+        self._vault = vault
         self._clock = clock
         self._storefronts = storefronts
         self._theme_url = theme_url
@@ -212,28 +213,40 @@ class LaunchCalls:
         scopes: tuple[str, ...] = ()
         if PLAYBOOK.milestones[milestone].scopes:
             scopes = await self._shops.call(store_id, _scopes)
+        one, now = launch.milestones[milestone], self._clock()
         return LaunchWork(
             store_id=store_id,
             launch_id=launch.head.launch_id,
             milestone=milestone,
-            began_at=launch.milestones[milestone].started_at or self._clock(),
+            began_at=one.started_at or now,
             spec=modules.get("onboardingSpec") or {},
             given_kit=modules.get("givenBrandKit") or {},
             kit=modules.get("brandKit") or {},
             results={
-                id: orjson.loads(one.result)
-                for id, one in launch.milestones.items()
-                if one.result is not None
+                id: orjson.loads(each.result)
+                for id, each in launch.milestones.items()
+                if each.result is not None
             },
-            written=orjson.loads(launch.milestones[milestone].written),
+            written=orjson.loads(one.written),
             scopes=scopes,
             decided=marked(launch),
             tax_lines=launch.head.tax_lines,
             theme_url=self._theme_url,
-            run=launch.milestones[milestone].run,
+            run=one.run,
             kept_texts=writing.kept_texts(modules, milestone),
             no_model=no_model,
+            waited_seconds=(now - (one.queued_at or now)).total_seconds(),
+            storefront_password=self._password(launch),
         )
+
+    def _password(self, launch: Launch) -> str | None:
+        """Open the password of the storefront; one that cannot be opened is told anew."""
+        sealed = launch.head.storefront_password
+        try:
+            return sealed and launches.open_password(self._vault, launch.head.store_id, sealed)
+        except SealBroken:
+            log.warning("launch.password_unreadable", store_id=launch.head.store_id)
+            return None
 
     async def _asked(self, store_id: str, question: Question) -> Any:
         """Ask the shop what an executor wants to know."""
@@ -242,7 +255,9 @@ class LaunchCalls:
             look = partial(self._platform.look_all, some=question.edits, at_once=AT_ONCE)
             return await self._shops.call(store_id, look)
         if isinstance(question, ReadPages):
-            return await self._storefronts.owned(question.host, question.paths)
+            return await self._storefronts.owned(
+                question.host, question.paths, password=question.password
+            )
         if isinstance(question, CountDeliveries):
             return await launches.deliveries(
                 self._database, store_id, topics=list(TOPICS), since=question.since

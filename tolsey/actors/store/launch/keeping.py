@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.actors.store.launch.messages import (
+    BeginLaunch,
+    ChangeLaunchSpec,
     ToldFact,
     ToldModule,
 )
@@ -60,6 +62,13 @@ def modules_of(
         )
         for one in told
     ]
+
+
+def told_password(launch: Launch, told: BeginLaunch | ChangeLaunchSpec) -> Launch:
+    """Keep the password of the storefront that a merchant told now; without one the former stays."""
+    if told.storefront_password is None:
+        return launch
+    return launch.with_head(storefront_password=told.storefront_password, changed_at=told.at)
 
 
 def audit(state: StoreState, event: str, who: str, **metadata: Any) -> Any:

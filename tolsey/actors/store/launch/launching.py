@@ -7,7 +7,13 @@ from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.launch import graph
 from tolsey.actors.store.launch.dispatching import Silence, advanced, outcome, waiter
 from tolsey.actors.store.launch.executors import BUILT
-from tolsey.actors.store.launch.keeping import audit, launch_of, modules_of, remembered
+from tolsey.actors.store.launch.keeping import (
+    audit,
+    launch_of,
+    modules_of,
+    remembered,
+    told_password,
+)
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ClaimPlace,
@@ -46,7 +52,8 @@ def begin(state: StoreState, message: BeginLaunch, facts: Facts) -> Decision[Sto
                 code="launch_exists",
                 launchId=state.launch.head.launch_id,
             )
-        return Decision(state, reply=state.launch.head.launch_id)
+        known = told_password(state.launch, message)
+        return Decision(replace(state, launch=known), reply=known.head.launch_id)
     if state.organization_id is None:
         raise NotFound("There is no such store.")
     head = StoreLaunch(
@@ -58,6 +65,7 @@ def begin(state: StoreState, message: BeginLaunch, facts: Facts) -> Decision[Sto
         begun_by=message.user_id,
         begun_at=message.at,
         changed_at=message.at,
+        storefront_password=message.storefront_password,
     )
     launch = Launch(head=head, milestones=graph.begun(state.store_id, message.at))
     state, told = remembered(state, launch, message.facts, facts, message.at)

@@ -1,6 +1,6 @@
 """What a store is asked about its launch, and the calls that carry it out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Literal
 
@@ -74,7 +74,8 @@ class MilestoneOutcome:
 class BeginLaunch(Message[str]):
     """Somebody begins the launch of a store; the reply is its id.
 
-    The same `digest` again answers the same; another is refused with 409 `launch_exists`.
+    The same `digest` again answers the same; another is refused with 409 `launch_exists`. `storefront_password` is
+    sealed; without one that which was told before stays.
     """
 
     launch_id: str
@@ -83,6 +84,7 @@ class BeginLaunch(Message[str]):
     modules: tuple[ToldModule, ...]
     facts: tuple[ToldFact, ...]
     at: datetime
+    storefront_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +98,14 @@ class KeepOnboardingAnswers(Message[None]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLaunchSpec(Message[None]):
-    """The merchant tells the store anew, as they may until its products were made; `digest` is as of BeginLaunch."""
+    """The merchant tells the store anew, as they may until its products were made; the rest is as of BeginLaunch."""
 
     user_id: str
     digest: str
     modules: tuple[ToldModule, ...]
     facts: tuple[ToldFact, ...]
     at: datetime
+    storefront_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,8 @@ def finished(launch: Launch, at: datetime) -> Told:
     is_done = all(one.state in graph.DONE for one in launch.milestones.values())
     if not is_done or launch.head.finished_at is not None:
         return launch, ()
-    launch = launch.with_head(finished_at=at, changed_at=at)
+    # What kept buyers out is of no use any more.
+    launch = launch.with_head(finished_at=at, storefront_password=None, changed_at=at)
     return launch, (_mail(launch, MailEvent.LAUNCH_FINISHED, at),)
 
 

@@ -5,7 +5,13 @@ from typing import Final
 from tolsey.actors.refusals import Conflict, NotFound
 from tolsey.actors.store.launch import graph
 from tolsey.actors.store.launch.dispatching import Silence, advanced
-from tolsey.actors.store.launch.keeping import audit, launch_of, modules_of, remembered
+from tolsey.actors.store.launch.keeping import (
+    audit,
+    launch_of,
+    modules_of,
+    remembered,
+    told_password,
+)
 from tolsey.actors.store.launch.launching import BRAND_APPROVAL
 from tolsey.actors.store.launch.messages import ChangeLaunchSpec, KeepOnboardingAnswers
 from tolsey.actors.store.memory.remembering import Facts
@@ -41,7 +47,7 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
 
     What they changed in the shop themselves stays: an executor looks before it writes.
     """
-    launch = launch_of(state)
+    launch = told_password(launch_of(state), message)
     if launch.head.digest == message.digest:
         return advanced(state, launch, message.at, reply=None)
     products = launch.milestones[PRODUCTS]

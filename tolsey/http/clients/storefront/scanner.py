@@ -5,6 +5,7 @@ Whatever the storefront does, a scan ends within its bounds with a verdict on ev
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -108,12 +109,18 @@ class WebScanner:
                 return ()
         return (page.body[:INVITED_BYTES].decode("utf-8", "replace"),) if page.is_found else ()
 
-    async def owned(self, domain: str, paths: Sequence[str]) -> Mapping[str, OwnPage]:
-        """Look at pages of a site for its owner."""
+    async def owned(
+        self, domain: str, paths: Sequence[str], *, password: str | None = None
+    ) -> Mapping[str, OwnPage]:
+        """Look at pages of a site for its owner, by the password that visitors are asked for where there is one."""
         local = [self._via] if self._via else []
         found = dict[str, OwnPage]()
         async with self._client(local, peer="storefronts", limits=LIMITS) as client:
             visit = Visit(domain, client, self._manners, agent=self._agent, via=self._via)
+            if password is not None:
+                # Where that fails the pages themselves tell.
+                with suppress(PageUnread):
+                    await visit.enter(password)
             for path in paths:
                 try:
                     page = await visit.read(path, is_invited=True)

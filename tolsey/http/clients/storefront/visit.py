@@ -135,6 +135,12 @@ class Visit:
             url = self._led(page)
         raise PageUnread(ScanVerdict.FAILED, f"{path} leads round in a circle.")
 
+    async def enter(self, password: str) -> None:
+        """Tell a site the password that it asks its visitors for; its cookie is kept for this visit. Raises PageUnread."""
+        form = {"form_type": "storefront_password", "utf8": "✓", "password": password}
+        at = httpx.URL(self.base).join("/password")
+        await self._exchange(at, None, Robots(None), form=form)
+
     async def _robots_of(self, url: httpx.URL) -> Robots:
         """Read the rules of a site once for a visit; a first visit may learn there where the site is."""
         found = self.robots.get(url.host) or self._remembered(url.host)
@@ -201,7 +207,12 @@ class Visit:
         return self._manners.seconds - (time.monotonic() - self._began)
 
     async def _exchange(
-        self, url: httpx.URL, known: Validators | None, robots: Robots
+        self,
+        url: httpx.URL,
+        known: Validators | None,
+        robots: Robots,
+        *,
+        form: Mapping[str, str] | None = None,
     ) -> FetchedPage:
         """Make one request when its turn has come, and read its answer within the bounds."""
         if self._over is not None:
@@ -215,7 +226,7 @@ class Visit:
         self._requests += 1
         try:
             with anyio.fail_after(min(self._manners.request_seconds, self._left())):
-                return await self._page(url, known)
+                return await self._page(self._request(url, known, form), url)
         except TimeoutError as error:
             raise PageUnread(
                 ScanVerdict.FAILED, f"{url.path} did not arrive in time.", is_unreachable=True
@@ -232,8 +243,8 @@ class Visit:
         finally:
             self._free_at = time.monotonic() + robots.delay_seconds(self._manners.pace_seconds)
 
-    async def _page(self, url: httpx.URL, known: Validators | None) -> FetchedPage:
-        response = await self._client.send(self._request(url, known), stream=True)
+    async def _page(self, request: httpx.Request, url: httpx.URL) -> FetchedPage:
+        response = await self._client.send(request, stream=True)
         try:
             body = bytearray()
             async with aclosing(self._pieces(response)) as pieces:
@@ -255,7 +266,10 @@ class Visit:
             self._bytes += len(piece)
             yield piece
 
-    def _request(self, url: httpx.URL, known: Validators | None) -> httpx.Request:
+    def _request(
+        self, url: httpx.URL, known: Validators | None, form: Mapping[str, str] | None
+    ) -> httpx.Request:
+        method = "GET" if form is None else "POST"
         headers = {
             "User-Agent": self._agent,
             "Accept": "*/*",
@@ -266,9 +280,11 @@ class Visit:
         if known is not None and known.last_modified:
             headers["If-Modified-Since"] = known.last_modified
         if self._via is None:
-            return self._client.build_request("GET", url, headers=headers)
+            return self._client.build_request(method, url, headers=headers, data=form)
         at = self._via.copy_with(raw_path=url.raw_path)
-        return self._client.build_request("GET", at, headers={**headers, "Host": url.host})
+        return self._client.build_request(
+            method, at, headers={**headers, "Host": url.host}, data=form
+        )
 
 
 def is_same_site(domain: str, host: str) -> bool:

@@ -1,13 +1,13 @@
 """The launch of a store: its head, a row for each milestone and attempt, what it is about, and what people see of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
 from tolsey.storage.owners import ID_ALONE, OF_ORGANIZATION, OF_STORE, Belongs, RowOwner
-from tolsey.storage.tables import Integer, Jsonb, Personal, stored
+from tolsey.storage.tables import Integer, Jsonb, Personal, Sealed, stored
 
 
 class MilestoneState(StrEnum):
@@ -44,7 +44,8 @@ class StoreLaunch:
     `unprobed` names, with blanks between, the permissions for want of which the last look left something out.
     The tick goes to those that have `has_work`, something to send or to unblock, or that `is_looking` for what
     people did. `alarms` names, with blanks between, what people have to know of the shop. `tax_lines` is how many an
-    order at home carried when one was calculated last. `finished_at` is when nothing was left to do.
+    order at home carried when one was calculated last. `storefront_password` is sealed text of what keeps buyers out
+    until the store opens, where the merchant told it. `finished_at` is when nothing was left to do.
     """
 
     store_id: str
@@ -68,6 +69,7 @@ class StoreLaunch:
     tax_lines: Annotated[int | None, Integer] = None
     taxed_at: datetime | None = None
     finished_at: datetime | None = None
+    storefront_password: Annotated[str | None, Sealed] = field(default=None, repr=False)
 
 
 @stored(

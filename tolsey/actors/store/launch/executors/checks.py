@@ -14,7 +14,11 @@ PLACEHOLDER: Final = re.compile(r"lorem ipsum|\bTODO\b|your text here|\[[a-z ]+\
 NOT_ASKED: Final[Judged] = ("unknown", "The app may not read this.")
 UNSEEN: Final[Judged] = (
     "unknown",
-    "The storefront asks for a password: nobody else can look at its pages.",
+    "The storefront asks for a password that the form does not name: nobody else can look at its pages.",
+)
+NOT_LET_IN: Final[Judged] = (
+    "unknown",
+    "The password of the form does not open the storefront: tell the one under Online Store > Preferences.",
 )
 TAX_GONE: Final = (
     "An order at home carried tax when the taxes were confirmed, and carries none now: check your"
@@ -26,8 +30,8 @@ TAX_GONE: Final = (
 class Seen:
     """What was read of a shop; what could not be is None.
 
-    `orders` are calculated orders by country, `pages` what the storefront answered by path. The shop `was_taxed`
-    when a person confirmed its taxes if an order at home carried some then.
+    `orders` are calculated orders by country, `pages` what the storefront answered by path; it `has_password` if the
+    merchant told one. The shop `was_taxed` when a person confirmed its taxes if an order at home carried some then.
     """
 
     state: Mapping[str, Any]
@@ -38,6 +42,7 @@ class Seen:
     orders: Mapping[str, Mapping[str, Any]]
     home: str | None
     pages: Mapping[str, int | None]
+    has_password: bool
     consent_missing: Sequence[str] | None
     is_paid_elsewhere: bool
     was_taxed: bool
@@ -189,7 +194,7 @@ def _placeholders(seen: Seen) -> Judged:
 
 def _links(seen: Seen) -> Judged:
     if not seen.pages:
-        return UNSEEN
+        return NOT_LET_IN if seen.has_password else UNSEEN
     bad = [path for path, status in seen.pages.items() if status is None or status >= 400]  # noqa: PLR2004 - RFC 9110
     return _so(not bad, f"These pages do not answer: {', '.join(bad)}.")
 

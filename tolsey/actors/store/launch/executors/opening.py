@@ -93,7 +93,8 @@ def preflight(work: LaunchWork) -> Taken:
         favicon=(yield from _favicon(state)),
         orders=orders,
         home=home,
-        pages=(yield from _storefront(state)),
+        pages=(yield from _storefront(work, state)),
+        has_password=work.storefront_password is not None,
         consent_missing=_consent_missing(work, state),
         is_paid_elsewhere="operations.payments" in work.decided,
         was_taxed=bool(work.tax_lines),
@@ -188,12 +189,17 @@ def _address(work: LaunchWork, country: str, home: str) -> dict[str, str]:
     return {**known, "countryCode": country}
 
 
-def _storefront(state: Mapping[str, Any]) -> Asked:
-    """Look at the pages that buyers come by, unless a password keeps everybody out."""
-    if state["onlineStore"]["passwordProtection"]["enabled"]:
+def _storefront(work: LaunchWork, state: Mapping[str, Any]) -> Asked:
+    """Look at the pages that buyers come by, unless a password keeps us out."""
+    is_closed = state["onlineStore"]["passwordProtection"]["enabled"]
+    password = work.storefront_password if is_closed else None
+    if is_closed and password is None:
         return {}
     host = state["shop"]["primaryDomain"]["host"]
-    pages = yield ReadPages(host=host, paths=("/", "/collections/all", "/pages/contact"))
+    paths = ("/", "/collections/all", "/pages/contact")
+    pages = yield ReadPages(host=host, paths=paths, password=password)
+    if any(page.asks_password for page in pages.values()):
+        return {}
     return {path: page.status for path, page in pages.items()}
 
 

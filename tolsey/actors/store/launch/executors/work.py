@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from tolsey.actors.edit import Edit
 from tolsey.actors.ports import Upload
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.kinds.kind import Planned
+from tolsey.actors.store.editing.kinds.kind import Rejected
 from tolsey.actors.store.launch.drafting import NOTHING_TO_WRITE, DraftedTexts, NoModel, TextBrief
 from tolsey.actors.store.launch.graph import MilestoneStop
 
@@ -27,7 +27,9 @@ class LaunchWork:
     and `scopes` what the shop granted (none named = unknown). `decided` are the milestones that a person
     marked done, and `began_at` is when the attempt began. `tax_lines` is how many an order at home carried
     when a person confirmed the taxes, where one could be calculated. `kept_texts` are the texts that were written
-    of this milestone last; `no_model` says why no model writes any now.
+    of this milestone last; `no_model` says why no model writes any now. `waited_seconds` is how long ago its
+    turn came. `storefront_password` lets its owner into a
+    store that is not open yet, where they told it.
     """
 
     store_id: str
@@ -46,6 +48,8 @@ class LaunchWork:
     run: int = 1
     kept_texts: Mapping[str, Any] | None = None
     no_model: NoModel | None = None
+    waited_seconds: float = 0.0
+    storefront_password: str | None = field(default=None, repr=False)
 
     def drafted(self, brief: TextBrief) -> DraftedTexts | None:
         """Give the texts of a brief; None while they are still to be written.
@@ -59,6 +63,15 @@ class LaunchWork:
                 return DraftedTexts.kept(brief, kept)
         why = self.no_model if brief.drafts else NOTHING_TO_WRITE
         return None if why is None else DraftedTexts.of_templates(brief, why)
+
+    def processing(self, detail: str) -> MilestoneStop:
+        """Wait for what the platform is still at work on: half as long as was waited already, a minute at most."""
+        return MilestoneStop(
+            kind="throttled",
+            reason="processing",
+            detail=detail,
+            wait_seconds=min(60.0, self.waited_seconds / 2),
+        )
 
     def is_overwritten(self, edit: Edit, facts: Mapping[str, Any]) -> bool:
         """Tell whether somebody changed what we wrote: then it stays as they want it (rules/launch#executors)."""
@@ -155,6 +168,7 @@ class ReadPages:
 
     host: str
     paths: tuple[str, ...]
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +198,12 @@ class InShop:
     """What is in the shop of what is wanted, in the same order, and what is still to be written."""
 
     facts: Sequence[Mapping[str, Any] | None]
-    missing: Sequence[Edit]
-    before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    write: WriteShop
 
     @property
-    def write(self) -> WriteShop:
-        """What is still to be written, as it was planned."""
-        return WriteShop(self.missing, self.before)
+    def missing(self) -> Sequence[Edit]:
+        """What is still to be written."""
+        return self.write.edits
 
     @property
     def things(self) -> Sequence[Mapping[str, Any] | None]:
@@ -210,7 +223,7 @@ def compare(
     made and somebody took away stays away. What others made stays theirs, unless `may_set` says otherwise of it.
     """
     facts = yield LookAtAll(wanted)
-    missing, before = list[Edit](), dict[str, Mapping[str, Any]]()
+    due = list[tuple[Edit, Mapping[str, Any]]]()
     for edit, known in zip(wanted, facts, strict=True):
         if known is None:
             continue
@@ -219,12 +232,26 @@ def compare(
             is_due = work.is_outdated(edit) and not work.is_overwritten(edit, known)
         else:
             is_due = found is None or may_set(found)
-        planned = edits.plan(edit, known)
-        if is_due and isinstance(planned, Planned) and planned.change is not None:
-            version = edits.version_of(edit, known)
-            missing.append(replace(edit, version=version, planned=version, change=planned.change))
-            before[edits.subject_of(edit)] = edits.shown(edit, known)
-    return InShop(facts, missing[:MOST_AT_ONCE], before)
+        if is_due and not isinstance(edits.plan(edit, known), Rejected):
+            due.append((edit, known))
+    return InShop(facts, planned(due))
+
+
+def planned(due: Sequence[tuple[Edit, Mapping[str, Any]]]) -> WriteShop:
+    """Ask for changes as they are planned from what was just looked at.
+
+    What would change nothing is left out; what cannot be made says why at its turn.
+    """
+    some, before = list[Edit](), dict[str, Mapping[str, Any]]()
+    for edit, facts in due:
+        plan = edits.plan(edit, facts)
+        if isinstance(plan, Rejected):
+            some.append(edit)
+        elif plan.change is not None:
+            version = edits.version_of(edit, facts)
+            some.append(replace(edit, version=version, planned=version, change=plan.change))
+            before[edits.subject_of(edit)] = edits.shown(edit, facts)
+    return WriteShop(some[:MOST_AT_ONCE], before)
 
 
 def number(id: str) -> str:
