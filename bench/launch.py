@@ -82,10 +82,19 @@ ASKED_OF: Mapping[str, ModuleType] = {
     "storefront.theme": theme,
     "launch.preflight": opening,
 }
+ASKED_BY: Mapping[str, str] = {
+    "GrantedScopes": "foundation.audit",
+    **dict.fromkeys(("StageUploads", "LookAtFile", "CreateFile"), "brand.assets"),
+    **dict.fromkeys(
+        ("LookAtMarkets", "CreateMarket", "LookAtRates", "UpdateRates"), "operations.shipping"
+    ),
+    **dict.fromkeys(("LookAtProduct", "ChangeProduct"), "catalog.publish"),
+}
+"""Documents that their ways keep beside them."""
 
 
 def names() -> Iterator[tuple[str, str]]:
-    """Say of each document by its name which milestone sends it."""
+    """Say of each document by its name which milestone sends it; of those of several, the one that comes last here."""
     for milestone, module in ASKED_OF.items():
         for text in vars(module).values():
             found = NAMED.match(text.strip()) if isinstance(text, str) else None
@@ -102,6 +111,7 @@ def names() -> Iterator[tuple[str, str]]:
         of = next((one for one in PLAYBOOK.milestones if id.startswith(one)), None)
         if found and of is not None:
             yield found[1], of
+    yield from ASKED_BY.items()
 
 
 class SlowAdmin:
@@ -162,6 +172,7 @@ def ready_shop(platform: Platform) -> Shop:
         )
     )
     shop.setup.payments_activated, shop.setup.has_password = True, False
+    shop.setup.is_slow_with_themes = False
     shop.setup.themes[0]["files"] = {"config/settings_data.json": '{"favicon": "mark.svg"}'}
     return shop
 

@@ -16,6 +16,7 @@ from tolsey.actors.store.connection import shops
 from tolsey.actors.store.connection.messages import Disconnect, RevokeGrant
 from tolsey.actors.store.editing import operations
 from tolsey.actors.store.editing.messages import OperationSending
+from tolsey.actors.store.editing.queueing import AT_ONCE
 from tolsey.actors.store.state import StoreState
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 from tolsey.storage.records.commerce.shops import ConnectionPeriod, ShopOfStore
@@ -109,7 +110,7 @@ def test_each_connection_has_its_time_in_the_history_and_its_end() -> None:
 
 
 def test_what_an_agent_asked_of_a_shop_is_not_done_in_the_next_one() -> None:
-    wishes = [wish(f"op_{n}", subject=f"product/{n}") for n in range(6)]
+    wishes = [wish(f"op_{n}", subject=f"product/{n}") for n in range(AT_ONCE + 2)]
     state = replace(CONNECTED, operations=sent(begun(*wishes)).operations)
     assert {one.state for one in state.operations} == {"running", "waiting"} | {"sent"}
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.actors.store.launch.test_comparing import ABOUT, WORK
 from tests.actors.store.launch.test_launching import EMPTY, NOON, calls
+from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits, operations
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
@@ -11,10 +12,12 @@ from tolsey.actors.store.editing.messages import (
     OperationOvertaken,
     SendEdit,
 )
-from tolsey.actors.store.launch.executors.work import WriteShop, compare
+from tolsey.actors.store.editing.queueing import AT_ONCE
+from tolsey.actors.store.launch.executors.work import WriteShop, compare, planned
 from tolsey.actors.store.launch.stops import LAUNCH_CLIENT
 from tolsey.storage.records.commerce.agent_operation import OperationState
 
+ZONE = {"name": "Domestic", "countries": ["US"]}
 WISH = BeginOperation(
     operation_id="op_1",
     user_id="usr_1",
@@ -48,11 +51,11 @@ def test_what_an_agent_asks_for_is_planned_at_its_turn_whatever_was_shown() -> N
 
 def test_a_launch_takes_no_more_places_at_the_platform_than_others() -> None:
     state = EMPTY
-    for number in range(6):
+    for number in range(AT_ONCE + 2):
         wish = replace(WISH, operation_id=f"op_{number}", subject=f"page/{number}")
         state = operations.begin(state, wish, None).state
     states = [one.state for one in state.operations]
-    assert states == [OperationState.SENT] * 4 + [OperationState.WAITING] * 2
+    assert states == [OperationState.SENT] * AT_ONCE + [OperationState.WAITING] * 2
 
 
 def test_a_comparison_says_what_is_sent_and_what_the_thing_was() -> None:
@@ -67,3 +70,20 @@ def test_a_comparison_says_what_is_sent_and_what_the_thing_was() -> None:
     assert edit.change is not None
     assert edit.planned == edit.version == edits.version_of(ABOUT, {"found": None})
     assert found.write.before == {"page/about": edits.shown(ABOUT, {"found": None})}
+
+
+def test_what_the_platform_works_at_is_waited_for_longer_the_longer_it_takes() -> None:
+    waits = [
+        replace(WORK, waited_seconds=waited).processing("Not yet.").wait_seconds
+        for waited in (1, 10, 3_600)
+    ]
+    assert waits == [0.5, 5, 60]
+
+
+def test_what_would_change_nothing_is_left_out_and_what_cannot_be_says_why_at_its_turn() -> None:
+    rates = Edit(kind=edits.RATES, ids=("1",), wanted={"zones": [ZONE]})
+    there = {"group": "g", "zones": ["Domestic"], "countries": ["US"]}
+    nowhere = {"group": None, "zones": [], "countries": []}
+    assert planned([(rates, there)]).edits == []
+    write = planned([(rates, nowhere)])
+    assert (list(write.edits), write.before) == ([rates], {})

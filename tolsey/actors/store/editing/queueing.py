@@ -14,7 +14,7 @@ from tolsey.storage.records.commerce.agent_operation import AgentOperation, Oper
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
 EVENT: Final = "agent.write"
-AT_ONCE: Final = 4
+AT_ONCE: Final = 8
 """How many of them call the platform at the same time, so that no store takes all the calls."""
 NOT_BEGUN: Final = frozenset(
     {OperationState.WAITING, OperationState.PROPOSED, OperationState.STOPPED}

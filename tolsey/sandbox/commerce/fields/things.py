@@ -106,7 +106,7 @@ def _put(shop: Shop, call: Call, kept: Kept, asked: Mapping[str, Any]) -> Thing:
     id = f"gid://shopify/{kept.kind}/{next(shop.ids)}"
     made = {**_whole(kept.kind, given), "id": id, "createdAt": now, "updatedAt": now}
     if kept.kind == "OnlineStoreTheme":
-        made["processing"] = True
+        made["processing"] = shop.setup.is_slow_with_themes
     things.append(made)
     return made
 

@@ -83,6 +83,8 @@ class Setup:
     """What was uploaded and is no file yet, by its key; empty until the bytes have come."""
     address: dict[str, str] = field(default_factory=dict)
     has_password: bool = True
+    is_slow_with_themes: bool = True
+    """Whether a theme that was made is processed no sooner than the first look at it."""
     has_tls: bool = True
     payments_activated: bool = False
     charges_tax: bool = True

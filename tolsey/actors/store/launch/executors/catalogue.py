@@ -13,16 +13,15 @@ from tolsey.actors.store.editing.kinds.kind import folded
 from tolsey.actors.store.launch import texts
 from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import (
-    MOST_AT_ONCE,
     Finished,
     LaunchWork,
     LookAtAll,
     ReadShop,
     Taken,
-    WriteShop,
     WriteTexts,
     compare,
     number,
+    planned,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.storage.records.money.currencies import in_units, to_minor
@@ -46,12 +45,7 @@ NO_CHANNEL: Final = MilestoneStop(
     reason="no_online_store",
     detail="The shop has no Online Store sales channel. Add it under Sales channels, then run this again.",
 )
-NOT_SEEN_YET: Final = MilestoneStop(
-    kind="throttled",
-    reason="processing",
-    detail="The platform does not yet show all that was published.",
-    wait_seconds=10,
-)
+NOT_SEEN_YET: Final = "The platform does not yet show all that was published."
 
 
 def handles(products: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -237,15 +231,15 @@ def publish(work: LaunchWork) -> Taken:
     # A person who marks the review done approves every draft; found done by a look, it approves those that
     # the merchant put on sale themselves (rules/launch#executors).
     is_all = "catalog.review" in work.decided
-    active, drafts = list[str](), list[Edit]()
+    active, drafts = list[str](), list[tuple[Edit, Mapping[str, Any]]]()
     for id, edit, facts in zip(ids, sold, now, strict=True):
         if facts is not None and facts["status"] == "ACTIVE":
             active.append(id)
         # What we put on sale and the merchant took back is theirs.
         elif facts is not None and facts["status"] == "DRAFT" and not work.was_written(edit):
-            drafts.append(edit)
+            drafts.append((edit, facts))
     if is_all and drafts:
-        return WriteShop(drafts[:MOST_AT_ONCE])
+        return planned(drafts)
     things = [("Product", id) for id in active] + [
         ("Collection", number(one["id"]))
         for one in work.results["catalog.collections"].get("collections", ())
@@ -268,5 +262,5 @@ def publish(work: LaunchWork) -> Taken:
         one is not None and one["publishedOnPublication"] for one in found.things[: len(active)]
     )
     if shown < kept:
-        return NOT_SEEN_YET
+        return work.processing(NOT_SEEN_YET)
     return Finished(result={"approved": len(active), "published": shown})

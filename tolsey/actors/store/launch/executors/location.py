@@ -4,13 +4,12 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.kinds.kind import Planned
 from tolsey.actors.store.launch.executors.work import (
     Finished,
     LaunchWork,
     LookAt,
     Taken,
-    WriteShop,
+    planned,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
 
@@ -42,11 +41,8 @@ def set_up(work: LaunchWork) -> Taken:
     result = {"locationId": location_id}
     if work.is_overwritten(edit, facts):
         return Finished(result={**result, "note": "merchant_edit"})
-    planned = edits.plan(edit, facts)
-    if isinstance(planned, Planned) and planned.change is None:
-        return Finished(result=result)
-    version = edits.version_of(edit, facts)
-    return WriteShop([Edit(kind=edit.kind, ids=edit.ids, wanted=edit.wanted, version=version)])
+    write = planned([(edit, facts)])
+    return write if write.edits else Finished(result=result)
 
 
 def _wanted(work: LaunchWork) -> dict[str, Any]:

@@ -6,15 +6,14 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.editing.kinds.kind import Planned
 from tolsey.actors.store.launch.executors.work import (
-    MOST_AT_ONCE,
     Finished,
     LaunchWork,
     LookAt,
+    LookAtAll,
     ReadShop,
     Taken,
-    WriteShop,
+    planned,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.storage.records.money.currencies import to_minor
@@ -45,17 +44,13 @@ def set_up(work: LaunchWork) -> Taken:
     form = work.spec.get("shipping") or {}
     home = work.results["foundation.audit"]["shop"]["country"] or work.spec["country"]
     countries = list(form.get("countries") or [home])
-    missing = list[Edit]()
-    for country in countries:
-        market = _market(country)
-        # The shop's own country is in its first market already.
-        if country == home or work.was_written(market):
-            continue
-        facts = yield LookAt(market)
-        if not facts["is_there"]:
-            missing.append(market)
-    if missing:
-        return WriteShop(missing[:MOST_AT_ONCE])
+    # The shop's own country is in its first market already.
+    markets = [_market(country) for country in countries if country != home]
+    markets = [one for one in markets if not work.was_written(one)]
+    seen = (yield LookAtAll(markets)) if markets else ()
+    missing = planned(list(zip(markets, seen, strict=True)))
+    if missing.edits:
+        return missing
     found = yield ReadShop(document=FIND_PROFILE)
     profile = next((one for one in found["deliveryProfiles"]["nodes"] if one["default"]), None)
     if profile is None:
@@ -68,11 +63,10 @@ def set_up(work: LaunchWork) -> Taken:
     facts = yield LookAt(rates)
     if facts is None:
         return NO_PROFILE
-    planned = edits.plan(rates, facts)
-    is_done = isinstance(planned, Planned) and planned.change is None
+    write = planned([(rates, facts)])
     # Zones that we made and somebody took away stay away.
-    if rates.wanted["zones"] and not is_done and not work.was_written(rates):
-        return WriteShop([rates])
+    if rates.wanted["zones"] and write.edits and not work.was_written(rates):
+        return write
     if not facts["methods"] or facts["without_rates"]:
         return NO_RATE
     return Finished(

@@ -38,12 +38,7 @@ NO_THEME: Final = MilestoneStop(
         " skip this."
     ),
 )
-PROCESSING: Final = MilestoneStop(
-    kind="throttled",
-    reason="processing",
-    detail="The platform is still at work on the theme.",
-    wait_seconds=10,
-)
+PROCESSING: Final = "The platform is still at work on the theme."
 BROKEN: Final = MilestoneStop(
     kind="permanent",
     reason="theme_failed",
@@ -67,7 +62,7 @@ def prepare(work: LaunchWork) -> Taken:
         # What we made and somebody took away stays away.
         return Finished(result={"themeId": None, "note": "merchant_edit"})
     if made["processing"] or made["processingFailed"]:
-        return BROKEN if made["processingFailed"] else PROCESSING
+        return BROKEN if made["processingFailed"] else work.processing(PROCESSING)
     files = yield from _files(work, made["id"])
     branded = yield from compare(work, [files], may_set=lambda _: True)
     if branded.missing:
