@@ -123,7 +123,7 @@ def test_what_an_agent_asked_of_a_shop_is_not_done_in_the_next_one() -> None:
     assert {one.operation_id: (one.state, one.code) for one in kept} == {
         "op_0": ("rejected", "shop_changed"),
         "op_1": ("unclear", "shop_changed"),  # it was sent: nobody can look in that shop any more
-        **{f"op_{n}": ("rejected", "shop_changed") for n in range(2, 6)},
+        **{f"op_{n}": ("rejected", "shop_changed") for n in range(2, AT_ONCE + 2)},
     }
     assert all(one.intent is None and one.finished_at == connect().at for one in kept)
     assert sum(isinstance(one, AuditRecord) for one in decision.records) == 1 + len(kept)
