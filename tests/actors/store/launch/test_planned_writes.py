@@ -1,6 +1,7 @@
 """A launch's writes are planned from the look that found them due, and sent without another but the one right before."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.actors.store.launch.test_comparing import ABOUT, WORK
 from tests.actors.store.launch.test_launching import EMPTY, NOON, calls
@@ -82,8 +83,8 @@ def test_what_the_platform_works_at_is_waited_for_longer_the_longer_it_takes() -
 
 def test_what_would_change_nothing_is_left_out_and_what_cannot_be_says_why_at_its_turn() -> None:
     rates = Edit(kind=edits.RATES, ids=("1",), wanted={"zones": [ZONE]})
-    there = {"group": "g", "zones": ["Domestic"], "countries": ["US"]}
-    nowhere = {"group": None, "zones": [], "countries": []}
+    there: dict[str, Any] = {"group": "g", "zones": ["Domestic"], "countries": ["US"]}
+    nowhere: dict[str, Any] = {"group": None, "zones": [], "countries": []}
     assert planned([(rates, there)]).edits == []
     write = planned([(rates, nowhere)])
     assert (list(write.edits), write.before) == ([rates], {})
