@@ -127,7 +127,10 @@ def test_what_an_agent_asked_of_a_shop_is_not_done_in_the_next_one() -> None:
     }
     assert all(one.intent is None and one.finished_at == connect().at for one in kept)
     assert sum(isinstance(one, AuditRecord) for one in decision.records) == 1 + len(kept)
-    assert set(decision.resolve or {}) == {"token", *(f"operation:op_{n}" for n in range(AT_ONCE + 2))}
+    assert set(decision.resolve or {}) == {
+        "token",
+        *(f"operation:op_{n}" for n in range(AT_ONCE + 2)),
+    }
     late = operations.sending(
         decision.state, OperationSending(operation_id="op_0", sends=0, before="{}", at=LATER)
     )
