@@ -143,7 +143,7 @@ async def compare(url: str, *, quick: bool) -> None:
 async def measured(
     database: Database, journal: Any, tracing: Tracing, to: str, askers: int, *, quick: bool
 ) -> dict[str, float]:
-    asks = (1_000 if askers == 1 else 20_000) // (10 if quick else 1) // askers
+    asks = (500 if askers == 1 else 8_000) // (10 if quick else 1) // askers
 
     async def contestant(*, traced: bool = False, history: Sequence[str] = ()) -> float:
         made = (

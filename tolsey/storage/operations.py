@@ -160,7 +160,9 @@ UNION ALL
 WHERE d.stage = 'DISPUTED' AND d.listing_id = ANY(ARRAY(
     SELECT id FROM listings WHERE store_id = $1 AND deleted_at IS NULL)) LIMIT $3)
 UNION ALL
-(SELECT 'message_given_up', name || ' (' || id || ')', error, died_at FROM dead_letters
+(SELECT 'message_given_up', name || ' (' || id || ')', concat(error, (
+    SELECT '; messages that wait behind it: ' || count(*) FROM outbox
+    WHERE held_by = dead_letters.id HAVING count(*) > 0)), died_at FROM dead_letters
 WHERE kind = 'store' AND actor_key = $1 AND lane IS NULL AND status = 'dead'
 ORDER BY died_at DESC LIMIT $3)
 UNION ALL
