@@ -18,6 +18,7 @@ import httpx
 from bench import measure, surface
 from bench.surface import Ask
 from bench.tenants import Growing, values_of
+from bench.world import Tenant
 from tests.pages.chromium import Browser, find_chromium, launched
 
 PAINT_MS: Final = 1_000.0
@@ -52,6 +53,18 @@ async def opened(browser: Browser, ask: Ask, url: str, headers: dict[str, str]) 
         return found
 
 
+def headers_of(ask: Ask, tenant: Tenant, growing: Growing) -> dict[str, str]:
+    """Tell as whom a page is opened."""
+    return dict(growing.administrator if ask.path.startswith("/admin/") else tenant.headers)
+
+
+async def is_page(client: httpx.AsyncClient, ask: Ask, headers: dict[str, str]) -> bool:
+    """Tell whether a browser shows it, rather than keep it as a file or go elsewhere."""
+    async with client.stream("GET", ask.path, params=dict(ask.query), headers=headers) as answer:
+        kind = answer.headers.get("content-type", "")
+        return answer.status_code == httpx.codes.OK and kind.startswith("text/html")
+
+
 async def look(growing: Growing, only: re.Pattern[str], most: int, rounds: int) -> Seen:
     """Open every page of the large tenant so many times; answer the medians."""
     path = find_chromium()
@@ -67,19 +80,16 @@ async def look(growing: Growing, only: re.Pattern[str], most: int, rounds: int) 
         asks = [
             one
             for one in found.asks
-            if one.kind == "page" and one.name == one.plain and only.search(one.name)
+            if one.name.startswith("GET /") and one.name == one.plain and only.search(one.name)
         ]
+        asks = [one for one in asks if await is_page(client, one, headers_of(one, tenant, growing))]
         with tempfile.TemporaryDirectory(prefix="tolsey-bench-") as profile:
             async with launched(path, Path(profile)) as browser:
                 for _ in range(rounds):
                     for ask in asks:
-                        headers = (
-                            growing.administrator
-                            if ask.path.startswith("/admin/")
-                            else tenant.headers
-                        )
+                        headers = headers_of(ask, tenant, growing)
                         with anyio.fail_after(120):
-                            told = await opened(browser, ask, growing.base, dict(headers))
+                            told = await opened(browser, ask, growing.base, headers)
                         seen.setdefault(ask.name, []).append(told)
     measure.say(f"opened {len(asks)} pages, {rounds} times")
     return {

@@ -91,3 +91,26 @@ async def test_home_tells_what_wants_somebody_in_all_their_organizations(
         )
         alone = (await seller.browser.get("/")).text
         assert [address for _said, address in told(alone)] == [f"/stores/{seller.store_id}/connect"]
+
+
+async def test_home_is_followed_by_another_text_once_something_moved(
+    live: Running, seller: Seller
+) -> None:
+    async def events(seen: str) -> list[str]:
+        told: list[str] = []
+        async with seller.browser.stream("GET", f"/inbox/events?{seen}") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            async for line in answer.aiter_lines():
+                told.append(line)
+                if line.startswith(("id:", "data:", ":")):
+                    break
+        return told
+
+    page = (await seller.browser.get("/", headers={"Accept": "text/html"})).text
+    (seen,) = re.findall(r'data-follows="/inbox/events\?([^"]+)"', page)
+    seen = seen.replace("&amp;", "&")
+    assert ":" in await events(seen)
+    await live.service.database.execute(UNPAID, seller.organization_id)
+    assert any(line.startswith("id: ") for line in await events(seen))
+    again = (await seller.browser.get("/", headers={"Accept": "text/html"})).text
+    assert seen.rpartition("=")[2] not in again

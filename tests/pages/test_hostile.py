@@ -249,6 +249,7 @@ HOME = HomePage(
     credits=TRICKED.credits,
     held=HELD,
     is_operator=True,
+    version=HOSTILE,
 )
 ACT = act_line(CHANGE, {CHANGE.client_id: HOSTILE}, None)
 PLAN = ShownPlan(

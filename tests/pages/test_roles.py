@@ -1,4 +1,5 @@
-"""Each role from nothing to done in a browser: by mouse and by the keyboard alone, narrow and wide, with script and without."""
+"""Each role from nothing to done in a browser: by mouse and by the keyboard alone, narrow and wide, with script and without,
+in English and in German."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,14 @@ from tests.pages.test_sellers import verified
 from tolsey.storage.people import administrators
 
 WAYS = {
-    "mouse, wide, script": (False, 1440, True),
-    "keyboard, narrow, script": (True, 360, True),
-    "keyboard, wide, no script": (True, 1440, False),
-    "mouse, narrow, no script": (False, 360, False),
+    "mouse, wide, script, English": (False, 1440, True, "en"),
+    "mouse, narrow, no script, German": (False, 360, False, "de"),
+    "keyboard, wide, no script, German": (True, 1440, False, "de"),
+    "keyboard, narrow, script, German": (True, 360, True, "de"),
+    "keyboard, narrow, no script, English": (True, 360, False, "en"),
 }
+"""Each of these with each other one at least once; all at once would be sixteen journeys of each role."""
+PRICES = {"en": "190,000", "de": "190.000,00"}
 CODES = {"Tab": 9, "Enter": 13, "a": 65}
 CONTROL = 2
 SENDS = "main form:not(.inline):not([role=search]):not([data-asks]) button:not([type=button])"
@@ -33,6 +37,7 @@ class Hands:
     url: str
     by_keyboard: bool
     width: int
+    language: str
 
     async def open(self, path: str) -> None:
         """Type an address."""
@@ -81,7 +86,8 @@ class Hands:
             await self.page.call("Input.dispatchKeyEvent", **said)
 
     async def fits(self) -> None:
-        """See that nothing stands beside the screen."""
+        """See that nothing stands beside the screen, and that all is in the reader's language."""
+        assert await self.page.read("document.documentElement.lang") == self.language
         assert await self.page.read("document.documentElement.scrollWidth") == self.width
 
     async def until(self, selector: str, path: str) -> None:
@@ -107,9 +113,10 @@ class Hands:
 
 @pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
 async def hands(bazaar: Bazaar, page: Page, request: pytest.FixtureRequest) -> Hands:
-    by_keyboard, width, has_script = request.param
+    by_keyboard, width, has_script, language = request.param
+    await page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": language})
     await page.call("Emulation.setScriptExecutionDisabled", value=not has_script)
-    return Hands(page, bazaar.url, by_keyboard, width)
+    return Hands(page, bazaar.url, by_keyboard, width, language)
 
 
 async def test_a_merchant_comes_from_an_account_to_a_store_that_works(
@@ -147,7 +154,7 @@ async def test_a_seller_comes_from_a_store_to_a_listing_that_everyone_sees(
     await hands.sign_in("seller@example.com", f"/stores/{seller.store_id}")
     await hands.press("main a[href^='/selling/new']")
     await hands.write("#title", "Enamel kettles")
-    await hands.write("#price", "190,000")
+    await hands.write("#price", PRICES[hands.language])
     await hands.press(SENDS)
     listing = await hands.page.address()
     await hands.press("form[action$='/prove/store'] button")
@@ -155,6 +162,8 @@ async def test_a_seller_comes_from_a_store_to_a_listing_that_everyone_sees(
     await hands.press("form[action$='/publish'] button")
     await hands.press("main a[href^='/listings/']:not([href$='/check'])")
     assert await hands.page.text("h1") == "Enamel kettles"
+    asked = {"en": "USD 190,000", "de": "190.000 USD"}
+    assert asked[hands.language] in await hands.page.text("main")
 
 
 async def test_a_buyer_comes_from_an_account_to_a_deal(

@@ -55,6 +55,7 @@ from tolsey.storage.owners import RowOwner
 from tolsey.storage.people import (
     accounts,
     api_keys,
+    inbox,
     invitations,
     leaving,
     mail,
@@ -629,6 +630,10 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: api_keys.listed(db, "usr_1", AT, before="", limit=PAGE),
         lambda db: api_keys.listed(db, "usr_1", AT, before="key_7", limit=PAGE),
     ],
+    "people.inbox.version": [
+        lambda db: inbox.version(db, ["org_1"]),
+        lambda db: inbox.version(db, [f"org_{n}" for n in range(1, 201)]),
+    ],
     "people.invitations.find": [lambda db: invitations.find(db, "invite_7")],
     "people.invitations.listed": [
         lambda db: invitations.listed(db, "org_1", AT, before="", limit=PAGE),
@@ -648,7 +653,7 @@ SHORT: Final[dict[str, list[Case]]] = {
         lambda db: mail.listed(db, PAGE, None, recipient="u1@example.com"),
     ],
     "people.mail.payee": [lambda db: mail.payee(db, "acct_7")],
-    "people.mail.refused": [lambda db: mail.refused(db, "u1@example.com")],
+    "people.mail.paces": [lambda db: mail.paces(db, "u1@example.com")],
     "people.mail.those_in": [lambda db: mail.those_in(db, "org_1", ["owner", "admin"])],
     "people.members.find_member": [lambda db: members.find_member(db, "org_1", "u1@example.com")],
     "people.members.members_of": [lambda db: members.members_of(db, "org_1")],

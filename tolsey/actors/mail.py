@@ -74,6 +74,15 @@ class SendMail(Call[None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WriteDigest(Call[None]):
+    """Write the one mail of a day to whoever a mail waits for that it tells of, with all others of that day."""
+
+    lane: ClassVar[LaneName] = "mail"
+
+    mail_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TellStatusWebhook(Call[None]):
     """Tell a program how the service does, or ask it whether it wants to be told (`is_asked`)."""
 

@@ -33,6 +33,7 @@ from tolsey.http.description import guides
 from tolsey.http.files import routes as files
 from tolsey.http.home import lists as list_pages
 from tolsey.http.home import pages as home
+from tolsey.http.home import trading as trading_pages
 from tolsey.http.intelligence import (
     calibrating,
     callback,
@@ -139,6 +140,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     files.routes,
     home.routes,
     list_pages.routes,
+    trading_pages.routes,
     store_pages.routes,
     overview.routes,
     store_settings.routes,

@@ -13,7 +13,7 @@ from tests.http.mail.post import Post
 from tests.http.mail.test_sending import ended, invite
 from tests.http.people import Clock, SignUp, made_operator, settings_of
 from tolsey.actors.bodies import Unreadable
-from tolsey.http.mail.book import MailTopic
+from tolsey.http.mail.book import KINDS
 from tolsey.http.mail.bounces import notice_of
 from tolsey.service import Running
 from tolsey.settings import Settings
@@ -141,7 +141,7 @@ async def test_a_reader_who_complained_gets_only_what_must_be_said(
     await invite(live)
     assert await database.fetch("SELECT FROM outbound_mail") == []
     refused = await database.fetch("SELECT topic FROM mail_refusals ORDER BY topic")
-    assert [one["topic"] for one in refused] == sorted(MailTopic)
+    assert [one["topic"] for one in refused] == sorted(KINDS)
 
 
 async def test_what_cannot_be_done_lies_with_the_dead_letters_and_the_rest_is_kept_and_shown(

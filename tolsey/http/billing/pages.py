@@ -36,6 +36,7 @@ from tolsey.http.billing.views import (
     address,
 )
 from tolsey.http.layout import forms
+from tolsey.http.layout.amounts import in_minor
 from tolsey.http.layout.answers import answer_with_pages, sent_on, sentence, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled
@@ -56,8 +57,6 @@ SHOWN_ENTRIES: Final = 30
 MOST_ORGANIZATIONS: Final = 200
 MOST_LOOKS: Final = 10
 """How often the page looks for a payment by itself."""
-DOLLARS: Final = re.compile(r"\$?\s*([0-9]{1,7}|[0-9]{1,3}(?:,[0-9]{3}){1,2})(?:\.([0-9]{1,2}))?")
-"""A comma stands between thousands and nowhere else: what is typed elsewhere as 10,50 is no 1,050."""
 
 routes = Blueprint("billing_pages", __name__)
 answer_with_pages(routes)
@@ -172,7 +171,7 @@ async def buy_credits() -> Response:
     sent = await forms.sent()
     id, amount = sent.get("organizationId", ""), sent.get("amount", "")
     filled = Filled({"amount": amount})
-    cents = _cents(amount)
+    cents = in_minor(amount.strip().strip("$"), plans.CURRENCY)
     if cents is None:
         wrong = filled.wrong("amount", _("Enter an amount in dollars, such as 50 or 49.99."))
         return _shown(BillingPage(account=await _account(id), filled=wrong), 422)
@@ -206,14 +205,6 @@ def _refused(account: BillingAccount, refusal: Refusal, filled: Filled | None = 
     """Show the page again, with the reason why what was asked was not done."""
     wanted = BillingPage(account=account, filled=filled or Filled(), refused=sentence(refusal))
     return _shown(wanted, refusal=refusal)
-
-
-def _cents(amount: str) -> int | None:
-    """Read an amount as people write it; None when it is none."""
-    found = DOLLARS.fullmatch(amount.strip())
-    if found is None:
-        return None
-    return int(found[1].replace(",", "")) * 100 + int((found[2] or "").ljust(2, "0"))
 
 
 async def _account(

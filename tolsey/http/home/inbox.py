@@ -24,6 +24,7 @@ from tolsey.storage.commerce.stores import StoreRow
 from tolsey.storage.database import Database
 from tolsey.storage.money import subscriptions
 from tolsey.storage.people import accounts
+from tolsey.storage.people import inbox as inboxes
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.records.commerce.compliance import ComplianceRequest
 from tolsey.storage.records.commerce.launches import Launch
@@ -75,6 +76,14 @@ async def wanted(
         )
         for organization_id, want in found
     )
+
+
+async def version(
+    database: Database, store_ids: Sequence[str], organization_ids: Sequence[str]
+) -> str:
+    """Name how all stands that may want somebody: another text once any of it moved."""
+    of_stores = await stores.version(database, store_ids)
+    return f"{of_stores}.{await inboxes.version(database, organization_ids)}"
 
 
 def _named(want: Want, names: Mapping[str, str], organization_id: str) -> Want:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from quart import Blueprint, Response, request
@@ -17,12 +18,21 @@ from tolsey.http.billing.views import address as billing_address
 from tolsey.http.home import inbox
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
+from tolsey.http.layout.live import followed
 from tolsey.http.layout.standings import ShownState, Want, worst
 from tolsey.http.layout.templates import Page
 from tolsey.http.selling import proofs
 from tolsey.http.selling.attestation import badge
 from tolsey.http.stores import health
-from tolsey.http.web.access import RANKS, caller, identify, is_administrator, page, public
+from tolsey.http.web.access import (
+    RANKS,
+    caller,
+    identify,
+    is_administrator,
+    organization_of,
+    page,
+    public,
+)
 from tolsey.http.web.context import ask, now, service
 from tolsey.storage.commerce import connections, stores
 from tolsey.storage.commerce.connections import StoreParts
@@ -77,6 +87,17 @@ class HomePage(Page):
     credits: CreditsAnswer
     held: SubscriptionView
     is_operator: bool
+    version: str
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return billing_address(self.organization.id, "/")
+
+    @property
+    def events(self) -> str:
+        """Where the page is told that something changed."""
+        return f"{billing_address(self.organization.id, '/inbox/events')}&seen={self.version}"
 
     @property
     def fresh(self) -> int:
@@ -131,8 +152,28 @@ async def see_inbox() -> Response:
     return sent_on("/")
 
 
+@routes.get("/inbox/events")
+@page
+async def follow_inbox() -> Response:
+    """Tell `changed` each time that something moved that may want the reader, for half a minute."""
+    await organization_of(request.args.get("organizationId", ""))
+    own, seen_stores = await _seen()
+    return followed(partial(inbox.version, service().database, seen_stores, own))
+
+
+async def _seen() -> tuple[list[str], list[str]]:
+    """Name the organizations and stores that somebody may see."""
+    database, user_id = service().database, caller().user_id
+    own = await accounts.organizations_of(database, user_id, "", MOST_ORGANIZATIONS)
+    rows = await stores.stores_for(database, user_id, None, "", inbox.MOST)
+    return [one.id for one in own], [row.id for row in rows]
+
+
 async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> HomePage:
     database, at, to = service().database, now(), organization(chosen.id)
+    # First of all: what moves while the rest is read shows at once.
+    organizations, seen_stores = await _seen()
+    version = await inbox.version(database, seen_stores, organizations)
     rows = await stores.stores_for(database, caller().user_id, chosen.id, "", MOST)
     parts = await connections.load(database, [row.id for row in rows])
     listed = await listings.page_of_user(database, caller().user_id, chosen.id, None, MOST)
@@ -149,6 +190,7 @@ async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> Home
         credits=CreditsAnswer.of(credits),
         held=held,
         is_operator=await is_administrator(),
+        version=version,
     )
 
 

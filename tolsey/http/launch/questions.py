@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tolsey.http.layout.amounts import localized, plain
 from tolsey.http.layout.catalogue import marked
 from tolsey.http.layout.forms import Misfilled
 
@@ -164,6 +165,11 @@ QUESTIONS: Final[Sequence[OnboardingQuestion]] = (
 NUMBERS: Final = {one.id: number for number, one in enumerate(QUESTIONS, 1)}
 
 
+PRICES: Final = tuple(
+    blank.name for one in QUESTIONS for blank in one.blanks if blank.wanted == PRICE
+)
+
+
 def form_of(answers: Answers) -> dict[str, Any]:
     """Make the form of a launch of what was answered; raises Misfilled where a product cannot be read."""
     form: dict[str, Any] = {}
@@ -190,7 +196,12 @@ def _number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
+def _price(text: str) -> str:
+    return plain(text) or text
+
+
 READINGS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(PRICES, _price),
     "country": str.upper,
     "shipping.countries": _codes,
     "pricing.marginPercent": _number,
@@ -203,7 +214,7 @@ def _product(line: str) -> dict[str, str]:
     if not 1 <= len(rest) <= len(PARTS):
         raise Misfilled({"products": ""})
     named = dict(zip(PARTS, rest, strict=False))
-    return {"title": title, **{name: value for name, value in named.items() if value}}
+    return {"title": title, **{name: _price(value) for name, value in named.items() if value}}
 
 
 def answers_of(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -211,13 +222,17 @@ def answers_of(spec: Mapping[str, Any]) -> dict[str, str]:
     found = dict[str, str]()
     for name, value in spec.items():
         if name == "products":
-            lines = ([one["title"], one["price"], one.get("cost")] for one in value)
-            found[name] = "\n".join("; ".join(filter(None, line)) for line in lines)
+            lines = (
+                [one["title"], *(localized(one[part]) for part in PARTS if one.get(part))]
+                for one in value
+            )
+            found[name] = "\n".join("; ".join(line) for line in lines)
         elif isinstance(value, dict):
             parts = ((f"{name}.{inner}", one) for inner, one in value.items())
             found |= {
                 key: ", ".join(one) if isinstance(one, list) else str(one) for key, one in parts
             }
+            found |= {key: localized(found[key]) for key in PRICES if key in found}
         else:
             found[name] = str(value)
     return found

@@ -24,6 +24,7 @@ KNOWN_STORES: Final = 50
 KNOWN_ORGANIZATIONS: Final = 200
 OPERATING: Final = "/admin"
 CONSOLE: Final = "/admin/find"
+TRADING: Final = "/deals"
 OF_ORGANIZATIONS: Final = frozenset({"/stores", "/selling", "/billing", "/people"})
 """The pages that each organization has."""
 
@@ -94,7 +95,8 @@ class Shell:
     def _holds(self, place: Destination) -> bool:
         within = self.path.startswith(place.path.rstrip("/") + "/") and place.path != "/"
         console = place.path == CONSOLE and self.is_operating
-        return self.path == place.path or within or console
+        selling = place.path == TRADING and self.path.startswith("/selling")
+        return self.path == place.path or within or console or selling
 
 
 async def prepare() -> None:
@@ -157,8 +159,7 @@ def _groups(
     trade = Group(
         _("Sell and buy"),
         [
-            *([Destination(_("Listings"), _of("/selling", chosen.id), "eye")] if chosen else []),
-            Destination(_("Deals"), "/deals", "deal"),
+            Destination(_("Deals and listings"), TRADING, "deal"),
             Destination(_("Market"), "/market", "search"),
         ],
     )

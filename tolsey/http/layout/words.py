@@ -62,7 +62,19 @@ def money(minor: int | None, currency: str | None) -> str:
     """Write an amount of minor units for people to read; nothing where there is none."""
     if minor is None or currency is None:
         return ""
+    return _written(in_units(minor, currency), currency)
+
+
+def whole_money(minor: int | None, currency: str | None) -> str:
+    """Write an amount as `money` does, but whole units without a fraction of zeros."""
+    if minor is None or currency is None:
+        return ""
     amount = in_units(minor, currency)
+    is_whole = amount == amount.to_integral_value()
+    return _written(amount.to_integral_value() if is_whole else amount, currency)
+
+
+def _written(amount: Decimal, currency: str) -> str:
     digits = max(-int(amount.as_tuple().exponent), 0)
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
     written = format_decimal(amount, pattern, locale=language())

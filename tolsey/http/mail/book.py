@@ -32,6 +32,8 @@ class MailTopic(StrEnum):
     LAUNCHES = "launches"
     STORES = "stores"
     STATUS = "status"
+    DAILY = "daily"
+    """All that somebody wants once a day."""
 
     @property
     def words(self) -> str:
@@ -45,14 +47,21 @@ class MailTopic(StrEnum):
                 return _("stores that are no longer connected")
             case MailTopic.STATUS:
                 return _("what breaks and mends")
+            case MailTopic.DAILY:
+                return _("what you chose to get once a day")
+
+
+KINDS: Final = tuple(one for one in MailTopic if one is not MailTopic.DAILY)
+"""What mails are about, each of which one may want otherwise than the others."""
 
 
 class StatusMail(StrEnum):
-    """What people are written about how the service does, which no actor asks for."""
+    """What people are written that no actor asks for: how the service does, and the day in one mail."""
 
     STATUS_WANTED = "status_wanted"
     STATUS_CHANGED = "status_changed"
     ALERT_RAISED = "alert_raised"
+    DAILY_DIGEST = "daily_digest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +94,5 @@ BOOK: Final[Mapping[MailEvent | StatusMail, Entry]] = {
     StatusMail.STATUS_WANTED: Entry(Role.PERSON),
     StatusMail.STATUS_CHANGED: Entry(Role.PERSON, MailTopic.STATUS),
     StatusMail.ALERT_RAISED: Entry(Role.PERSON),
+    StatusMail.DAILY_DIGEST: Entry(Role.PERSON, MailTopic.DAILY),
 }

@@ -10,12 +10,12 @@ import structlog
 
 from tolsey.actors.bodies import Body, Unreadable, short_texts, table, text
 from tolsey.actors.mail import MarkAddresses
-from tolsey.http.mail.book import MailTopic
+from tolsey.http.mail.book import KINDS
 from tolsey.http.webhooks.payloads import MalformedPayload, parse
 from tolsey.runtime.messages import Call
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people import mail as mails
-from tolsey.storage.records.mail import BounceKind, MailBounce
+from tolsey.storage.records.mail import BounceKind, MailBounce, MailPace
 from tolsey.storage.records.provider_events import ProviderEventState
 from tolsey.storage.sealing.sealed import SealBroken, Vault
 from tolsey.storage.status import incidents
@@ -93,5 +93,5 @@ class AddressMarks:
             # Who subscribed without an account is told no more either way, and has to ask anew.
             await incidents.unsubscribe(tx, recipient)
             if notice.kind is BounceKind.COMPLAINED:
-                for topic in MailTopic:
-                    await mails.refuse(tx, recipient, topic, at)
+                for topic in KINDS:
+                    await mails.choose(tx, recipient, topic, MailPace.NEVER, at)

@@ -1,6 +1,6 @@
 """How a mail reads: one template for an event, written as text and as HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,20 +30,28 @@ def letter(
     *,
     link: str = "",
     unsubscribe: str = "",
+    lines: Sequence[tuple[str, str]] = (),
     language: str = ENGLISH,
 ) -> Letter:
-    """Write the mail of an event in a language; facts are people's words, so each is one line and escaped."""
+    """Write the mail of an event in a language; facts are people's words, so each is one line and escaped.
+
+    `lines` are what else it names, each with its address.
+    """
     with read_in(language):
-        return _written(event, facts, link, unsubscribe)
+        return _written(event, facts, link, unsubscribe, lines)
 
 
 def _written(
-    event: MailEvent | StatusMail, facts: Mapping[str, str], link: str, unsubscribe: str
+    event: MailEvent | StatusMail,
+    facts: Mapping[str, str],
+    link: str,
+    unsubscribe: str,
+    lines: Sequence[tuple[str, str]],
 ) -> Letter:
     filled = {name: one_line(fact) for name, fact in facts.items()}
     if "minor" in filled:
         filled["amount"] = money(int(filled["minor"]), filled["currency"].upper())
-    said = {**filled, "link": link, "unsubscribe": unsubscribe}
+    said = {**filled, "link": link, "unsubscribe": unsubscribe, "lines": lines}
     name = f"mail/{event}.j2"
     template = TEXT.get_template(name)
     context = template.new_context({**said, "layout": "mail/layout.txt"})

@@ -6,16 +6,16 @@ one. What the server refuses is noted with its answer; what it does not take now
 
 import json
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import structlog
 
 from tolsey.actors.job.messages import job
-from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople
+from tolsey.actors.mail import MailEvent, MailReset, SendMail, TellPeople, WriteDigest
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused, MailServer
 from tolsey.actors.refusals import MissingCredential
@@ -24,14 +24,14 @@ from tolsey.http.mail.book import BOOK, MailTopic, Role, StatusMail
 from tolsey.http.mail.letters import letter
 from tolsey.runtime.decision import Perform
 from tolsey.runtime.ids import new_id
-from tolsey.runtime.messages import Call
+from tolsey.runtime.messages import ActorId, Call
 from tolsey.runtime.outbox.rows import row_of
 from tolsey.settings import Settings
 from tolsey.storage.database import Database, Transaction
 from tolsey.storage.people import administrators, resets
 from tolsey.storage.people import mail as mails
 from tolsey.storage.people.mail import Addressee
-from tolsey.storage.records.mail import BounceKind, OutboundMail
+from tolsey.storage.records.mail import BounceKind, MailPace, OutboundMail
 from tolsey.storage.runtime import outbox
 from tolsey.storage.sealing.sealed import SealBroken, Vault, fingerprint
 
@@ -39,6 +39,12 @@ log = structlog.get_logger()
 
 UNSUBSCRIBE: Final = "/mail/unsubscribe"
 SEPARATOR: Final = "\n"
+DIGEST_AT: Final = time(6, 0, tzinfo=UTC)
+"""When the mails of a day are written."""
+DIGEST_MARGIN: Final = timedelta(minutes=5)
+"""What comes so shortly before waits for the next day's, for clocks differ."""
+DIGEST_LINES: Final = 100
+"""How many things a day's mail names; it counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,14 @@ class Content:
     text: str
     html: str
     unsubscribe: str | None
+    link: str = ""
+    """Where its button leads; kept for the day's mail that tells of it."""
+
+
+def digest_day(at: datetime) -> date:
+    """Tell the day whose mail what happens now is told in."""
+    soon = (at + DIGEST_MARGIN).astimezone(UTC)
+    return soon.date() if soon.timetz() < DIGEST_AT else soon.date() + timedelta(days=1)
 
 
 class PostOffice:
@@ -73,6 +87,7 @@ class PostOffice:
             TellPeople: self.tell_people,
             MailReset: self.mail_reset,
             SendMail: self.send,
+            WriteDigest: self.write_digest,
         }
 
     def require(self) -> None:
@@ -91,16 +106,28 @@ class PostOffice:
         facts: Mapping[str, str],
         link: str = "",
         organization_id: str | None = None,
+        lines: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Write to one person with the commit of what it tells of; once for each `about`."""
+        """Write to one person with the commit of what it tells of; once for each `about`.
+
+        What they want once a day waits for the mail of the day, where it is a line.
+        """
         topic = BOOK[event].topic
-        if topic is not None and await mails.is_refused(tx, recipient, topic):
+        wanted = await mails.paces(tx, recipient) if topic else {}
+        # What is about security, money or law has no topic, and comes at once (rules/service#mails).
+        pace = wanted.get(topic, MailPace.AT_ONCE) if topic else MailPace.AT_ONCE
+        if pace is MailPace.NEVER:
             return
         unsubscribe = self.unsubscribe_address(recipient, topic) if topic else ""
         language = await mails.language_of(tx, recipient) or ENGLISH
-        said = letter(event, facts, link=link, unsubscribe=unsubscribe, language=language)
+        said = letter(
+            event, facts, link=link, unsubscribe=unsubscribe, lines=lines, language=language
+        )
         mail_id = new_id("mail")
+        day = digest_day(self._clock()) if pace is MailPace.DAILY else None
         content = {"text": said.text, "html": said.html, "unsubscribe": unsubscribe or None}
+        if day is not None:
+            content["link"] = link
         is_new = await mails.add(
             tx,
             OutboundMail(
@@ -112,15 +139,54 @@ class PostOffice:
                 subject=said.subject,
                 sealed_content=self._vault.seal(json.dumps(content), **_place(mail_id)),
                 created_at=self._clock(),
+                digest_on=day,
             ),
         )
-        if is_new:
-            call = SendMail(mail_id=mail_id, organization_id=organization_id)
+        if not is_new:
+            return
+        if day is None:
+            send = SendMail(mail_id=mail_id, organization_id=organization_id)
             owner = organization(organization_id) if organization_id else job("mail")
-            key = f"mail:{mail_id}"
-            # The poll of the outbox finds it after the commit.
-            await outbox.put(
-                tx, [row_of(Perform(call, key=key), owner, key, form=self._settings.wire_form)]
+            await self._perform(tx, Perform(send, key=f"mail:{mail_id}"), owner)
+        else:
+            key = f"digest:{day}:{fingerprint(recipient).hex()}"
+            due_at = datetime.combine(day, DIGEST_AT)
+            write = Perform(WriteDigest(mail_id=mail_id), key=key, due_at=due_at)
+            await self._perform(tx, write, job("mail"))
+
+    async def _perform(self, tx: Transaction, effect: Perform, owner: ActorId) -> None:
+        """Have a call made after the commit: the poll of the outbox finds it."""
+        await outbox.put(tx, [row_of(effect, owner, effect.key, form=self._settings.wire_form)])
+
+    async def write_digest(self, call: WriteDigest) -> None:
+        """Write the mail of a day to somebody, and end those that it tells of; what they want no more is left out."""
+        first = await mails.find(self._database, call.mail_id)
+        if first is None or first.digest_on is None:
+            return
+        day, recipient = first.digest_on, first.recipient
+        async with self._database.transaction() as tx:
+            paces = await mails.paces(tx, recipient)
+            unwanted = [
+                event
+                for event, entry in BOOK.items()
+                if entry.topic and paces.get(entry.topic) is MailPace.NEVER
+            ]
+            told = await mails.of_digest(tx, recipient, day, unwanted, DIGEST_LINES)
+            answer = f"It is in the mail of {day}."
+            count = await mails.end_digested(
+                tx, recipient, day, unwanted, answer=answer, at=self._clock()
+            )
+            if count == 0:
+                return
+            opened = ((mail.subject, self.content(mail)) for mail in told)
+            await self.write(
+                tx,
+                StatusMail.DAILY_DIGEST,
+                recipient,
+                about=first.id,
+                facts={"count": str(count), "rest": str(count - len(told))},
+                link=f"{self._settings.base_url}/",
+                lines=[(subject, said.link if said else "") for subject, said in opened],
             )
 
     async def tell_people(self, call: TellPeople) -> None:
@@ -147,10 +213,8 @@ class PostOffice:
     async def ask_for_reset(self, email: str) -> None:
         """Have a link that chooses a new password written: the same work whoever has the address."""
         key = f"reset:{fingerprint(email).hex()}"
-        call = Perform(MailReset(email=email), key=key)
-        row = row_of(call, job("mail"), key, form=self._settings.wire_form)
         async with self._database.transaction() as tx:
-            await outbox.put(tx, [row])
+            await self._perform(tx, Perform(MailReset(email=email), key=key), job("mail"))
 
     async def mail_reset(self, call: MailReset) -> None:
         """Write a link that chooses a new password, unless no one has the address or it has one."""

@@ -9,16 +9,20 @@ from quart import Blueprint, Response, request
 from tolsey.actors.refusals import NotFound
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
+from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.templates import Page
-from tolsey.http.mail.book import MailTopic
+from tolsey.http.mail.book import KINDS, MailTopic
+from tolsey.http.mail.office import DIGEST_AT
 from tolsey.http.web.access import caller, page, public, require_own_machine
 from tolsey.http.web.context import now, service
 from tolsey.storage.people import mail as mails
-from tolsey.storage.records.mail import OutboundMail
+from tolsey.storage.records.mail import MailPace, OutboundMail
 from tolsey.storage.status import incidents
 
 SHOWN: Final = 100
 CHOICES: Final = "/account/mails"
+CHOSEN: Final[Sequence[MailTopic]] = tuple(one for one in KINDS if one is not MailTopic.STATUS)
+"""What somebody with an account chooses; what breaks and mends is told to whoever subscribed to it."""
 NO_SUCH: Final = "This address is not one of ours, or not whole. Copy it from the mail again."
 HTML_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
@@ -59,19 +63,27 @@ class MailChoicesPage(Page):
     """Which mails the reader gets, by what they are about."""
 
     template = "people/mail_choices.html"
-    topics: Mapping[MailTopic, bool]
-    """Whether mails of each are wanted."""
+    topics: Mapping[MailTopic, MailPace]
+    """How mails of each are wanted."""
     is_done: bool = False
+    daily_at = DIGEST_AT
+
+    @property
+    def paces(self) -> dict[str, str]:
+        """How mails of a kind can be wanted."""
+        return {
+            MailPace.AT_ONCE: _("At once"),
+            MailPace.DAILY: _("Once a day"),
+            MailPace.NEVER: _("Never"),
+        }
 
 
 @routes.get(CHOICES)
 @page
 async def show_choices() -> Response:
     """Show which mails the reader gets."""
-    refused = await mails.refused(service().database, caller().email)
-    topics: dict[MailTopic, bool] = {
-        one: one not in refused for one in MailTopic if one is not MailTopic.STATUS
-    }
+    chosen = await mails.paces(service().database, caller().email)
+    topics = {one: chosen.get(one, MailPace.AT_ONCE) for one in CHOSEN}
     return shown(MailChoicesPage(topics=topics, is_done="done" in request.args))
 
 
@@ -81,11 +93,9 @@ async def choose() -> Response:
     """Keep which mails the reader wants; what is about security, money or law comes all the same."""
     sent, email = await forms.sent(), caller().email
     async with service().database.transaction() as tx:
-        for topic in MailTopic:
-            if sent.get(topic) == "never":
-                await mails.refuse(tx, email, topic, now())
-            elif sent.get(topic) == "at_once":
-                await mails.accept(tx, email, topic)
+        for topic in CHOSEN:
+            if sent.get(topic) in set(MailPace):
+                await mails.choose(tx, email, topic, MailPace(sent[topic]), now())
     return sent_on(f"{CHOICES}?done")
 
 
@@ -141,8 +151,10 @@ async def unsubscribe(token: str) -> Response:
         # Who subscribed without an account is forgotten whole; they may subscribe again.
         if topic is MailTopic.STATUS:
             await incidents.unsubscribe(tx, recipient)
+        elif topic is MailTopic.DAILY:
+            await mails.refuse_daily(tx, recipient, now())
         else:
-            await mails.refuse(tx, recipient, topic, now())
+            await mails.choose(tx, recipient, topic, MailPace.NEVER, now())
     return _answered(topic, recipient, token, is_done=True)
 
 

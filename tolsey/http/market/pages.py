@@ -15,7 +15,7 @@ from tolsey.http.layout.answers import answer_with_pages, filled_again, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
-from tolsey.http.layout.words import money
+from tolsey.http.layout.words import whole_money
 from tolsey.http.market import searching, watching
 from tolsey.http.market.searching import MarketQuery
 from tolsey.http.selling.badge import metric
@@ -58,7 +58,7 @@ class MarketLine:
     def price(self) -> str:
         """What the seller asks."""
         asked = self.answer.asking_price
-        return money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
+        return whole_money(asked.amount, asked.currency) if asked else ""
 
     @property
     def revenue(self) -> str:
@@ -69,7 +69,7 @@ class MarketLine:
     def profit(self) -> str:
         """The profit of a year that the seller states."""
         said = self.answer.self_reported.ttm_profit
-        return money(said.amount, said.currency).removesuffix(".00") if said else ""
+        return whole_money(said.amount, said.currency) if said else ""
 
     @property
     def proof(self) -> VerificationAnswer:

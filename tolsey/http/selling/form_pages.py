@@ -9,7 +9,7 @@ from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import Refusal
 from tolsey.http.layout import forms
-from tolsey.http.layout.amounts import as_typed, in_minor
+from tolsey.http.layout.amounts import as_typed, in_minor, plain
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled, Misfilled
@@ -185,13 +185,11 @@ def _number(values: Mapping[str, str], name: str) -> float | None:
     typed = values.get(name, "").strip()
     if not typed:
         return None
-    try:
-        found = float(typed)
-    except ValueError:
-        raise Misfilled({name: forms.OWN_SENTENCE}) from None
-    if not found.is_integer():
-        return found
-    return int(found)
+    read = plain(typed)
+    if read is None:
+        raise Misfilled({name: forms.OWN_SENTENCE})
+    found = float(read)
+    return int(found) if found.is_integer() else found
 
 
 def _lines(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.standings import ShownState
 from tolsey.http.layout.templates import Page, rendered
-from tolsey.http.layout.words import money
+from tolsey.http.layout.words import money, whole_money
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling import proofs, sell
 from tolsey.http.selling.attestation import badge, verification_of
@@ -113,7 +113,7 @@ class SellerPage(Page):
     def price(self) -> str:
         """What is asked for it; nothing where it is not for sale."""
         listing = self.view.listing
-        return money(listing.asking_price, listing.currency).removesuffix(".00")
+        return whole_money(listing.asking_price, listing.currency)
 
     @property
     def may_publish(self) -> bool:

@@ -15,7 +15,7 @@ from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.templates import Page
-from tolsey.http.layout.words import money
+from tolsey.http.layout.words import money, whole_money
 from tolsey.http.market import watching
 from tolsey.http.market.visitors import Visitor, visitor_of
 from tolsey.http.selling import badge as badges
@@ -97,7 +97,7 @@ class ListingPage(Page):
     def price(self) -> str:
         """What the seller asks."""
         asked = self.answer.asking_price
-        return money(asked.amount, asked.currency).removesuffix(".00") if asked else ""
+        return whole_money(asked.amount, asked.currency) if asked else ""
 
     @property
     def figures(self) -> Sequence[tuple[str, str, bool]]:

@@ -192,7 +192,7 @@ async def stores_for(
     return [StoreRow(**row) for row in rows]
 
 
-async def version(database: Database, store_ids: Sequence[str]) -> str:
+async def version(database: Reader, store_ids: Sequence[str]) -> str:
     """Name how stores stand, by what is put on record of them: another text once anything of them moved."""
     (row,) = await database.fetch(
         """

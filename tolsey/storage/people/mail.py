@@ -2,17 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database, Reader, Transaction
 from tolsey.storage.lookups import record, records
-from tolsey.storage.records.mail import MailBounce, OutboundMail
+from tolsey.storage.records.mail import (
+    DAILY_MAILS,
+    MAIL_REFUSALS,
+    MailBounce,
+    MailPace,
+    OutboundMail,
+)
 from tolsey.storage.tables import table_of
 
 MAILS: Final = table_of(OutboundMail)
 BOUNCES: Final = table_of(MailBounce)
+CHOICES: Final = {DAILY_MAILS.name: MailPace.DAILY, MAIL_REFUSALS.name: MailPace.NEVER}
+"""Where it is kept that an address wants mails otherwise than at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,40 +117,85 @@ async def postpone(database: Database, mail_id: str, *, answer: str, until: date
     )
 
 
-async def refuse(tx: Transaction, recipient: str, topic: str, at: datetime) -> None:
-    """Write no more of a topic to an address."""
+async def choose(tx: Transaction, recipient: str, topic: str, pace: MailPace, at: datetime) -> None:
+    """Keep how an address wants the mails of a topic."""
+    for table, kept in CHOICES.items():
+        if pace is kept:
+            await tx.execute(
+                f"INSERT INTO {table} (recipient, topic, since) VALUES ($1, $2, $3)"  # noqa: S608 - our own names
+                " ON CONFLICT (recipient, topic) DO NOTHING",
+                recipient,
+                topic,
+                at,
+            )
+        else:
+            await tx.execute(
+                f"DELETE FROM {table} WHERE recipient = $1 AND topic = $2",  # noqa: S608 - our own names
+                recipient,
+                topic,
+            )
+
+
+async def refuse_daily(tx: Transaction, recipient: str, at: datetime) -> None:
+    """Write no more to an address of what it wanted once a day."""
     await tx.execute(
         """
-        INSERT INTO mail_refusals (recipient, topic, since) VALUES ($1, $2, $3)
+        WITH gone AS (DELETE FROM daily_mails WHERE recipient = $1 RETURNING topic)
+        INSERT INTO mail_refusals (recipient, topic, since) SELECT $1, topic, $2 FROM gone
         ON CONFLICT (recipient, topic) DO NOTHING
         """,
         recipient,
-        topic,
         at,
     )
 
 
-async def is_refused(tx: Transaction, recipient: str, topic: str) -> bool:
-    """Tell whether an address wants no more mail of a topic."""
-    return (
-        await tx.fetchval(
-            "SELECT true FROM mail_refusals WHERE recipient = $1 AND topic = $2", recipient, topic
-        )
-        is not None
+async def paces(database: Reader, recipient: str) -> dict[str, MailPace]:
+    """Tell how an address wants the mails of topics; those that are not named are wanted at once."""
+    rows = await database.fetch(
+        """
+        SELECT topic, 'daily' AS pace FROM daily_mails WHERE recipient = $1
+        UNION ALL SELECT topic, 'never' FROM mail_refusals WHERE recipient = $1
+        """,
+        recipient,
     )
+    return {row["topic"]: MailPace(row["pace"]) for row in rows}
 
 
-async def accept(tx: Transaction, recipient: str, topic: str) -> None:
-    """Write of a topic to an address again."""
-    await tx.execute(
-        "DELETE FROM mail_refusals WHERE recipient = $1 AND topic = $2", recipient, topic
+async def of_digest(
+    tx: Transaction, recipient: str, day: date, unwanted: Sequence[str], limit: int
+) -> list[OutboundMail]:
+    """List the mails that a day's mail to an address tells of, but for events that it wants no more, in order."""
+    where = (
+        "recipient = $1 AND digest_on = $2 AND state = 'waiting' AND event <> ALL($3::text[])"
+        " ORDER BY created_at, id LIMIT $4 FOR UPDATE"
     )
+    return await records(tx, MAILS, where, recipient, day, list(unwanted), limit)
 
 
-async def refused(database: Database, recipient: str) -> set[str]:
-    """Name the topics that an address wants no mail of."""
-    rows = await database.fetch("SELECT topic FROM mail_refusals WHERE recipient = $1", recipient)
-    return {row["topic"] for row in rows}
+async def end_digested(
+    tx: Transaction,
+    recipient: str,
+    day: date,
+    unwanted: Sequence[str],
+    *,
+    answer: str,
+    at: datetime,
+) -> int:
+    """End the mails that a day's mail tells of; answer how many, without those that are wanted no more."""
+    rows = await tx.fetch(
+        """
+        UPDATE outbound_mail SET state = CASE WHEN event = ANY($3::text[]) THEN 'given_up' ELSE 'sent' END,
+            answer = CASE WHEN event = ANY($3::text[]) THEN 'It was wanted no more.' ELSE $5 END,
+            ended_at = $4, sealed_content = NULL
+        WHERE recipient = $1 AND digest_on = $2 AND state = 'waiting' RETURNING state
+        """,
+        recipient,
+        day,
+        list(unwanted),
+        at,
+        answer,
+    )
+    return sum(row["state"] == "sent" for row in rows)
 
 
 async def language_of(tx: Transaction, recipient: str) -> str | None:

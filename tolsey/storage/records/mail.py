@@ -1,7 +1,7 @@
 """What is written to people, and who wants no more of it."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -34,8 +34,25 @@ class OutboundMail:
     answer: Annotated[str | None, Personal.FREE_TEXT] = None
     created_at: datetime
     ended_at: datetime | None = None
+    digest_on: date | None = None
+    """The day whose one mail tells of it; None for a mail that is sent by itself."""
 
 
+class MailPace(StrEnum):
+    """How somebody wants the mails of a topic."""
+
+    AT_ONCE = "at_once"
+    DAILY = "daily"
+    NEVER = "never"
+
+
+DAILY_MAILS: Final = bare(
+    "daily_mails",
+    {"recipient": Annotated[str, Personal.EMAIL], "topic": str, "since": datetime},
+    key=("recipient", "topic"),
+    belongs=Belongs(to=RowOwner.USER, by=f"recipient = {ADDRESS_OF_USER}"),
+    export="dailyMails",
+)
 MAIL_REFUSALS: Final = bare(
     "mail_refusals",
     {"recipient": Annotated[str, Personal.EMAIL], "topic": str, "since": datetime},

@@ -17,12 +17,12 @@ from tolsey.http.deals.pages.room import listing_of_deal
 from tolsey.http.deals.pages.showing import amount
 from tolsey.http.deals.parties import party_to
 from tolsey.http.layout import forms
-from tolsey.http.layout.amounts import as_typed, in_minor
+from tolsey.http.layout.amounts import as_typed, in_minor, plain
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.forms import Filled, Misfilled
 from tolsey.http.layout.templates import Page
-from tolsey.http.layout.words import money
+from tolsey.http.layout.words import whole_money
 from tolsey.http.web.access import page
 from tolsey.http.web.context import now
 
@@ -133,8 +133,8 @@ async def _page(deal_id: str, filled: Filled | None = None) -> OfferFormPage:
     return OfferFormPage(
         deal_id=deal_id,
         title=listing.title,
-        asked=money(listing.asking_price, currency).removesuffix(".00"),
-        least=money(listing.min_offer, currency).removesuffix(".00"),
+        asked=whole_money(listing.asking_price, currency),
+        least=whole_money(listing.min_offer, currency),
         currency=currency,
         countered=countered,
         is_drafted=drafted is not None,
@@ -201,7 +201,7 @@ def _read(values: Mapping[str, str], currency: str) -> dict[str, Any]:
         found["sellerFinancing"] = {
             "downPayment": _minor(said, "downPayment", currency),
             "months": _number(said, "months"),
-            "rate": said.get("rate", "0"),
+            "rate": plain(said.get("rate", "0")) or said["rate"],
         }
     if kind in LATER and "cap" in said:
         found["earnout"] = {

@@ -1,4 +1,4 @@
-"""The pages of deals: all of one person, one with everything in it, its private facts, and its ledger."""
+"""The pages of a deal: one with everything in it, its private facts, and its ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from tolsey.http.answers.market.deals import (
 )
 from tolsey.http.deals import drafts, threads
 from tolsey.http.deals import offers as offer_routes
-from tolsey.http.deals.bodies_of_deals import DealQuery
 from tolsey.http.deals.pages import words
 from tolsey.http.deals.pages.showing import DealPage, DraftShown, OfferShown, PaperShown, amount
 from tolsey.http.deals.parties import Party, party_to
@@ -67,15 +66,6 @@ class DealLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DealsPage(Page):
-    """The deals of whoever is signed in, as a buyer and as a seller."""
-
-    template = "deals/all.html"
-    lines: Sequence[DealLine]
-    following: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class PrivatePage(Page):
     """What a listing shows to buyers under an NDA."""
 
@@ -102,22 +92,6 @@ class LedgerPage(Page):
     def stage(self, name: str) -> str:
         """Say how far the deal was then."""
         return words.stage(name)
-
-
-@routes.get("")
-@page
-async def show_deals() -> Response:
-    """Show the deals of the caller's organizations, the newest first."""
-    asked = DealQuery(limit=PART, cursor=request.args.get("cursor"))
-    found = await threads.list_deals(query_args=asked)
-    titles = await listings.titles_of(service().database, [one.listing_id for one in found.items])
-    known = {one.id: other_party(one) for one in found.items if other_party(one) is not None}
-    names = await accounts.names_of(service().database, [id for id in known.values() if id])
-    lines = [
-        DealLine(one, titles.get(one.listing_id, ""), names.get(known.get(one.id) or "", ""))
-        for one in found.items
-    ]
-    return shown(DealsPage(lines=lines, following=found.next_cursor))
 
 
 def other_party(deal: DealAnswer) -> str | None:

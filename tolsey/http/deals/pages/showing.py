@@ -17,7 +17,7 @@ from tolsey.http.deals.pages.words import MoveWords
 from tolsey.http.layout.catalogue import _
 from tolsey.http.layout.standings import ShownState
 from tolsey.http.layout.templates import Page
-from tolsey.http.layout.words import money
+from tolsey.http.layout.words import whole_money
 from tolsey.http.selling.form_pages import DOCUMENT_KINDS
 from tolsey.storage.records.selling.deals import (
     OPEN_SIGNATURES,
@@ -32,7 +32,7 @@ BOTH: Final = 2
 
 def amount(said: MoneyAnswer | None) -> str:
     """Write an amount for people; whole units where there are no others."""
-    return money(said.amount, said.currency).removesuffix(".00") if said else ""
+    return whole_money(said.amount, said.currency) if said else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class OfferShown:
         offer, currency = self.offer, self.offer.amount.currency
         found = [(_("Paid"), _(words.OFFER_TYPES[offer.type]))]
         if (lent := offer.seller_financing) is not None:
-            down = money(lent.down_payment, currency).removesuffix(".00")
+            down = whole_money(lent.down_payment, currency)
             said = _("%(down)s at once, the rest over %(months)s months at %(rate)s%% a year")
             found.append(
                 (
@@ -84,7 +84,7 @@ class OfferShown:
                 )
             )
         if (later := offer.earnout) is not None:
-            cap = money(later.cap, currency).removesuffix(".00")
+            cap = whole_money(later.cap, currency)
             said = _("by %(metric)s, up to %(cap)s over %(months)s months")
             found.append(
                 (

@@ -7,20 +7,28 @@ if (!document.cookie.split("; ").includes(zone)) {
   document.cookie = `${zone}; path=/; max-age=31536000; samesite=lax${kept}`;
 }
 
-// A table is walked with j and k, opened with Enter; / goes to what finds.
-const rows = [...document.querySelectorAll("main tbody tr, main .rows > li")];
-let at = -1;
+// A table is walked with j and k, a row picked with x and opened with Enter; / goes to what finds, ? says all this.
+const ROWS = "main tbody tr, main .rows > li";
+const help = document.getElementById("keys");
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const row = event.target.closest(ROWS);
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  if (typing || document.querySelector("dialog[open]")) return;
   if (event.key === "/") {
     const find = document.querySelector("main input[type=search]");
     if (!find) return;
     event.preventDefault();
     find.focus();
   } else if (event.key === "j" || event.key === "k") {
-    at = Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1);
-    rows[at]?.querySelector("a, button")?.focus();
+    const rows = [...document.querySelectorAll(ROWS)].filter((one) => one.querySelector("a, button"));
+    const at = rows.indexOf(row) + (event.key === "j" ? 1 : row ? -1 : 0);
+    rows[Math.min(Math.max(at, 0), rows.length - 1)]?.querySelector("a, button").focus();
+  } else if (event.key === "x") {
+    row?.querySelector("input[type=checkbox]")?.click();
+  } else if (event.key === "?") {
+    event.preventDefault();
+    help.showModal();
   }
 });
 
