@@ -73,3 +73,17 @@ async def test_rows_are_walked_and_picked_with_keys_which_a_dialog_names(
     await key(page, "x")
     assert await page.read(picked) == [False, False]
     assert page.problems == []
+
+
+async def test_a_page_prints_what_it_says_and_nothing_to_press(
+    bazaar: Bazaar, seller: Seller, page: Page
+) -> None:
+    await enter(page, bazaar.url, seller.browser)
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    await page.call("Emulation.setEmulatedMedia", media="print", features=dark)
+    await page.open(f"{bazaar.url}/", width=800)
+    shown = "[...document.querySelectorAll(%r)].filter(one => one.checkVisibility()).length"
+    assert await page.read(shown % ".side, .bar, .foot, .button, button, dialog") == 0
+    assert await page.read(shown % "main h1, #wants li b") > 1
+    ink = "getComputedStyle(document.querySelector('main h1')).color"
+    assert await page.read(ink) == "rgb(0, 0, 0)"
