@@ -21,7 +21,7 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 def _ready() -> ForkServerContext:
     context = get_context("forkserver")
     context.set_forkserver_preload(
-        [__name__, "tolsey.__main__", "tolsey.commands.doctor", "tolsey.service"]
+        [__name__, "tolsey.__main__", "tolsey.commands.doctor.examination", "tolsey.service"]
     )
     return context
 

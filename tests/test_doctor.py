@@ -9,16 +9,16 @@ import pytest
 import stripe
 
 from tests.http.people import settings_of
-from tolsey.commands import doctor
-from tolsey.commands.doctor_settings import BY_ANOTHER, NEEDED, OPTIONAL, UNREAD
-from tolsey.commands.findings import Finding, of_clock
+from tolsey.commands.doctor import examination
+from tolsey.commands.doctor.findings import Finding, of_clock
+from tolsey.commands.doctor.setting_notes import BY_ANOTHER, NEEDED, OPTIONAL, UNREAD
 from tolsey.settings import Settings
 from tolsey.storage.cache import Cache
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
 
-CODE = Path(doctor.__file__).parents[1]
-ELSEWHERE = ("settings.py", "commands/doctor.py", "commands/doctor_settings.py")
+CODE = Path(examination.__file__).parents[2]
+ELSEWHERE = ("settings.py", "commands/doctor/examination.py", "commands/doctor/setting_notes.py")
 FAMILIES = {"payment_prices": "PAYMENTS_PRICE_", "believed_proxies": "TRUSTED_PROXIES"}
 """Fields that are read through a property of `Settings`."""
 
@@ -34,7 +34,7 @@ def test_something_is_said_of_every_setting_and_of_no_other() -> None:
     assert set(spoken) == variables()
     for local in ("http://127.0.0.1:8000", "https://tolsey.example"):
         settings = settings_of(base_url=local, encryption_keys="k1:" + "A" * 43)
-        said = [one.name for one in doctor.of_settings(settings)]
+        said = [one.name for one in examination.of_settings(settings)]
         assert {*said, *UNREAD} == variables(), local
 
 
@@ -52,8 +52,10 @@ def test_what_is_said_to_be_unread_is_read_nowhere_and_the_rest_is() -> None:
 
 
 def test_what_is_set_is_told_apart_from_what_is_so_by_default() -> None:
-    plain = {one.name: one.word for one in doctor.of_settings(settings_of())}
-    given = {one.name: one.word for one in doctor.of_settings(settings_of(scan_pace_seconds=7.0))}
+    plain = {one.name: one.word for one in examination.of_settings(settings_of())}
+    given = {
+        one.name: one.word for one in examination.of_settings(settings_of(scan_pace_seconds=7.0))
+    }
     assert (plain["SCAN_PACE_SECONDS"], given["SCAN_PACE_SECONDS"]) == ("default", "set")
 
 
@@ -73,7 +75,7 @@ def test_a_clock_that_is_off_is_named(ahead: float, bad: bool, said: str) -> Non
 
 async def found(**given: Any) -> dict[str, Finding]:
     """Say what the doctor finds; of a clock what the last server says."""
-    return {one.name: one async for one in doctor.of_connections(settings_of(**given))}
+    return {one.name: one async for one in examination.of_connections(settings_of(**given))}
 
 
 async def test_a_healthy_service_is_told_to_be_one(
@@ -130,7 +132,7 @@ async def test_shops_that_refuse_topics_or_were_not_asked_are_named(
     )
     told = [
         (one.word, one.what)
-        async for one in doctor.of_connections(settings_of(database_url=database_url))
+        async for one in examination.of_connections(settings_of(database_url=database_url))
         if one.name == "subscriptions"
     ]
     assert told == [
@@ -164,8 +166,8 @@ async def test_a_server_whose_clock_is_off_and_a_full_disk_are_named(
         return await real(cache) + timedelta(minutes=1).total_seconds()
 
     monkeypatch.setattr(Cache, "seconds", ahead)
-    monkeypatch.setattr(doctor, "FULL_SHARE", 1.1)
-    monkeypatch.setattr(doctor, "FULL_BYTES", 1 << 60)
+    monkeypatch.setattr(examination, "FULL_SHARE", 1.1)
+    monkeypatch.setattr(examination, "FULL_BYTES", 1 << 60)
     said = await found(database_url=database_url, redis_url=redis_url, data_dir=tmp_path)
     assert said["clock"].is_bad
     assert "60 seconds behind that of Redis" in said["clock"].what

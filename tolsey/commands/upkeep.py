@@ -42,8 +42,8 @@ def doctor(accept_keys: bool) -> None:
     With --accept-keys a service starts again whose keys are others than its data were sealed with.
     What the former keys sealed can then not be read any more: stores are to be connected again.
     """
-    from tolsey.commands import doctor as examination  # noqa: PLC0415 - only this command needs it
-    from tolsey.commands.findings import Finding  # noqa: PLC0415 - as above
+    from tolsey.commands.doctor import examination  # noqa: PLC0415 - only this command needs it
+    from tolsey.commands.doctor.findings import Finding  # noqa: PLC0415 - as above
 
     read = read_settings()
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import anyio
 
 from tolsey.actors.ports import MEASURED_SINCE, measures_revenue
-from tolsey.commands import doctor_database
-from tolsey.commands.doctor_settings import UNREAD, wanted
-from tolsey.commands.findings import Finding, of_clock
+from tolsey.commands.doctor import database_checks
+from tolsey.commands.doctor.findings import Finding, of_clock
+from tolsey.commands.doctor.setting_notes import UNREAD, wanted
 from tolsey.http.clients import smtp
 from tolsey.http.operators.measures.footing import FULL_BYTES, FULL_SHARE
 from tolsey.settings import Settings
@@ -85,7 +85,7 @@ async def of_connections(settings: Settings) -> AsyncIterator[Finding]:
             except StorageError as error:
                 yield Finding("FAILED", "DATA_DIR", str(error))
         if database_url:
-            async for finding in doctor_database.examined(database_url, settings):
+            async for finding in database_checks.examined(database_url, settings):
                 yield finding
         if redis_url:
             cache = Cache(redis_url)

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 import stripe
 
-from tolsey.commands.findings import Finding, of_clock
+from tolsey.commands.doctor.findings import Finding, of_clock
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError

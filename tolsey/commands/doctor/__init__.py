@@ -1,0 +1,1 @@
+"""`tolsey doctor`: what it looks at, and what it says of each."""
