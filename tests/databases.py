@@ -15,7 +15,8 @@ import pytest
 from tolsey.service import starting
 from tolsey.storage.database import Connection, Pool, Row
 from tolsey.storage.migrate import migrate
-from tolsey.storage.runtime.journal import Journal, statement
+from tolsey.storage.runtime.commit_statement import statement
+from tolsey.storage.runtime.journal import Journal
 
 NUMBERS = itertools.count()
 

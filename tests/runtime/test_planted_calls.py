@@ -12,7 +12,7 @@ from tests.runtime import test_calls, test_lanes, test_unread
 from tolsey.runtime.outbox.dispatcher import Dispatcher
 from tolsey.runtime.outbox.lanes import Lane
 from tolsey.storage.database import Database
-from tolsey.storage.runtime import journal
+from tolsey.storage.runtime import commit_statement
 from tolsey.storage.runtime.outbox import Outbox
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +41,7 @@ def sent_again_after_a_crash() -> Iterator[None]:
 @contextmanager
 def result_taken_twice() -> Iterator[None]:
     """A turn is taken whether the row that it consumes is there or not."""
-    with patch.object(journal, "REPEATED", f"{journal.REPEATED} AND false"):
+    with patch.object(commit_statement, "REPEATED", f"{commit_statement.REPEATED} AND false"):
         yield
 
 

@@ -22,7 +22,7 @@ from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
-from tolsey.storage.runtime import dead_letters, journal, slots
+from tolsey.storage.runtime import commit_statement, dead_letters, slots
 from tolsey.storage.runtime.dead_letters import Edited, WhichLetters
 
 KIND = "desk"
@@ -417,16 +417,19 @@ async def _wrote(database: Database, thing: str, words: list[int]) -> bool:
 @contextmanager
 def overtaken() -> Iterator[None]:
     """What lies in quarantine keeps nothing back."""
-    with patch.object(journal, "HELD", ""), patch.object(journal, "HELD_ROWS", ""):
+    with (
+        patch.object(commit_statement, "HELD", ""),
+        patch.object(commit_statement, "HELD_ROWS", ""),
+    ):
         yield
 
 
 @contextmanager
 def held_without_cause() -> Iterator[None]:
     """Everything of a sender waits, whatever it is about."""
-    everything = journal.HELD.replace(f"AND d.about = {journal.SAME_THING}", "")
-    assert everything != journal.HELD
-    with patch.object(journal, "HELD", everything):
+    everything = commit_statement.HELD.replace(f"AND d.about = {commit_statement.SAME_THING}", "")
+    assert everything != commit_statement.HELD
+    with patch.object(commit_statement, "HELD", everything):
         yield
 
 

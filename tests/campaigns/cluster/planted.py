@@ -16,7 +16,7 @@ from tolsey.runtime.turns.mailbox import Cell, Envelope
 from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import Batch
-from tolsey.storage.runtime import journal, slots
+from tolsey.storage.runtime import commit_statement, journal, slots
 
 PLANTED_SECONDS = 12.0
 
@@ -83,7 +83,7 @@ KILLED = each("kill")
 @bug(JUST_PARTED, "epoch_order", "two_owners", "fork")
 def commits_are_not_fenced() -> Iterator[None]:
     """Whoever owned a slot once may commit for ever."""
-    with replaced(journal, "FENCE", ""):
+    with replaced(commit_statement, "FENCE", ""):
         yield
 
 

@@ -51,7 +51,7 @@ from tolsey.storage.money import payment_events
 from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.credits import CreditEntry, DailyBonus
 from tolsey.storage.records.money.payment_event import EventState, PaymentEvent
-from tolsey.storage.runtime import journal, outbox
+from tolsey.storage.runtime import commit_statement, outbox
 from tolsey.storage.tables import TABLES
 
 __all__ = ["BUGS"]
@@ -184,7 +184,7 @@ def holds_leak() -> Iterator[None]:
 @caught_by(lives_whose_process_loses_its_slots, same, disk=True, on_paper=False)
 def no_fence() -> Iterator[None]:
     """A process that lost an organization goes on writing to its books."""
-    with swapped(journal, "FENCE", ""):
+    with swapped(commit_statement, "FENCE", ""):
         yield
 
 

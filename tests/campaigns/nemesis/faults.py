@@ -15,7 +15,7 @@ from tests.campaigns.cluster.faults import GROUND, LINKS, Fault
 from tests.campaigns.cluster.ground import Ground, Rows
 from tests.campaigns.cluster.nemesis import LAND_SECONDS, Nemesis, eventually
 from tests.campaigns.nemesis.services import Service
-from tolsey.storage.runtime import journal
+from tolsey.storage.runtime import commit_statement
 
 SERVICES = 3
 FLEET = 0
@@ -166,7 +166,9 @@ class ServiceNemesis(Nemesis):
                 other.commits.hold()
             await service.redis.cut()
             owned = partial(self._ground.fetch, OWNED, str(service.pid))
-            committers = partial(self._ground.fetch, COMMITTERS, service.name, journal.MARK)
+            committers = partial(
+                self._ground.fetch, COMMITTERS, service.name, commit_statement.MARK
+            )
             if not await _changes(owned, lambda rows: not rows):
                 return False
             idle = set(await committers())

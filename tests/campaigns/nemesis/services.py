@@ -26,7 +26,7 @@ from tests.campaigns.cluster.link import Link
 from tests.campaigns.cluster.processes import CHECKOUT, Node, Terms
 from tests.journeys.conftest import free_port
 from tolsey.storage.embedded import binaries
-from tolsey.storage.runtime import journal
+from tolsey.storage.runtime import commit_statement
 
 BASE = "http://127.0.0.1:8000"
 """What every service calls itself: clients come to each by a cable of its own."""
@@ -34,7 +34,7 @@ BEAT = re.compile(
     rb"HSET\r\n\$\d+\r\n[^\r]*:processes\r\n\$\d+\r\n([0-9a-f]{12}-\d+-\d+-[0-9a-f]{8})\r\n"
 )
 """How a beat goes over the cable to Redis (`storage/runtime/presence.py`); others may delete the line of a dead one."""
-PREPARED = re.compile(rb"(\w+)\0" + re.escape(journal.MARK.encode()))
+PREPARED = re.compile(rb"(\w+)\0" + re.escape(commit_statement.MARK.encode()))
 """What the statement of a group commit is called when it is prepared."""
 FEW_DESCRIPTORS = 8
 
