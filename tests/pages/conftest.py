@@ -18,6 +18,7 @@ from tests.databases import Servers, copied
 from tests.http.payments.market import catalogue
 from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, Seller, free_port, sign_up
+from tests.pages.accessible import axe_source
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
 from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
@@ -208,6 +209,15 @@ async def chromium(
 ) -> AsyncIterator[Browser]:
     async with launched(chromium_path, tmp_path_factory.mktemp("profile")) as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Give the text of axe-core, or skip the tests of a machine that cannot have it."""
+    source = axe_source(tmp_path_factory.mktemp("axe"))
+    if source is None:
+        pytest.skip("axe-core is not to be had: no npm, or no registry")
+    return source
 
 
 @pytest.fixture

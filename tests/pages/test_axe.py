@@ -1,7 +1,6 @@
 """Every page that a role is led to is one that everybody can use (WCAG 2.2 AA), in both languages, light and dark."""
 
 import re
-from pathlib import Path
 from typing import Final
 
 import httpx
@@ -10,7 +9,7 @@ import pytest
 from tests.http.people import PASSWORD
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.test_walk import Walk, filled
-from tests.pages.accessible import axe_source, violations
+from tests.pages.accessible import violations
 from tests.pages.chromium import Page
 from tests.pages.conftest import Bazaar
 from tests.pages.test_money import photograph
@@ -49,14 +48,6 @@ async def look(page: Page, url: str, width: int, axe: str) -> list[str]:
     if shown > width:
         wrong.append(f"it is {shown} wide")
     return [*wrong, *await violations(page, axe)]
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    source = axe_source(Path(tmp_path_factory.mktemp("axe")))
-    if source is None:
-        pytest.skip("axe-core is not to be had: no npm, or no registry")
-    return source
 
 
 @pytest.mark.parametrize(

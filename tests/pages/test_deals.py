@@ -260,6 +260,15 @@ async def bind(ann: Reader, ben: Reader, deal: str) -> None:
     await ben.press("Draw up: Purchase contract")
     for who in (ann, ben):
         await who.sign(deal, "Purchase contract")
+    await ben.see(deal)
+    await ben.press("Purchase contract")
+    said = await ben.press("Certificate")
+    assert "each part is what was written" in said
+    assert "Ann" in said
+    await ben.look("14-certificate")
+    await ben.press("Make a link for somebody else")
+    link = await ben.page.read("document.querySelector('#link').value")
+    assert link.startswith(f"{ben.site.url}/signatures/sig_")
 
 
 async def hand_over(ann: Reader, ben: Reader, deal: str) -> None:
@@ -276,7 +285,7 @@ async def hand_over(ann: Reader, ben: Reader, deal: str) -> None:
     await ben.page.write("#reason", "The theme is missing.")
     assert "The other party is written to." in await ben.press("Reject it")
     assert "The theme is missing." in await ann.see(deal)
-    await ann.press("Handed over: The store")
+    await ann.press("Hand over again: The store")
     for title in ("The store", "The domain"):
         await ben.see(deal)
         await ben.press(f"Accept: {title}")

@@ -23,6 +23,7 @@ from tolsey.http.chat import routes as chat
 from tolsey.http.deals import disputes, drafts, offers, signing_routes, threads
 from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.deals.pages import asking as access_pages
+from tolsey.http.deals.pages import certificate as certificates
 from tolsey.http.deals.pages import moving as deal_moves
 from tolsey.http.deals.pages import offering as deal_offer_pages
 from tolsey.http.deals.pages import room as deal_pages
@@ -171,6 +172,7 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     deal_moves.routes,
     deal_offer_pages.routes,
     deal_papers.routes,
+    certificates.routes,
     sale_pages.routes,
     disputes.routes,
     disputes.pages,

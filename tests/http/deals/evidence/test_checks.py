@@ -1,5 +1,6 @@
 """Signatures checked over HTTP: by their parties, by strangers who have a link, and after the database was written to."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -158,3 +159,47 @@ async def test_a_file_is_told_which_document_of_the_deal_it_is(table: Table, sea
     assert await told(pdf) == ["NDA pdf"]
     assert await told(page + b" ") == []
     assert (await table.eve.browser.post(f"{path}/verify", content=page)).status_code == 404
+
+
+async def test_a_certificate_says_who_signed_and_what_is_broken_to_whom_it_concerns(
+    table: Table, seals: Seals, rooting: Rooting, database: Database
+) -> None:
+    waiting = (await table.access(table.cleo)).json()
+    await table.advance(table.ann, waiting, "access.approve")
+    unsigned = (await table.deal(table.cleo, waiting["id"]))["signatureId"]
+    assert (await table.cleo.browser.get(f"/signatures/{unsigned}")).status_code == 404
+
+    deal = await signed(table, table.ben)
+    path = f"/signatures/{deal['signatureId']}"
+    await seals.pdf_of(table, deal["signatureId"])
+    await rooting.next_day()
+    for party in (table.ann, table.ben):
+        page = (await party.browser.get(path)).text
+        check = await checked(table, deal["signatureId"])
+        assert "Everything was computed again" in page
+        for said in ("Ann", "Ben", check["documentSha256"], check["pdfSha256"]):
+            assert said in page
+        for line in [*check["events"], {"hash": check["rootProof"]["root"]}]:
+            assert line["hash"] in page
+    assert (await table.eve.browser.get(path)).status_code == 404
+    assert (await table.eve.browser.post(f"{path}/share")).status_code == 404
+
+    made = (await table.ben.browser.post(f"{path}/share")).text
+    link = path + "?token=" + re.findall(r"\?token=([\w-]+)", made)[0]
+    anyone = table.eve.browser
+    anyone.cookies.clear()
+    assert (await anyone.get(path)).headers["Location"] == f"/login?next={path}"
+    shown = (await anyone.get(link)).text
+    assert "B…" in shown
+    for hidden in ("Ben", "Ann", "verify-bundle", deal["id"], check["events"][0]["hash"]):
+        assert hidden not in shown, hidden
+
+    await database.execute("ALTER TABLE signature_events DISABLE TRIGGER ALL")
+    await database.execute(
+        "UPDATE signature_events SET body = replace(body, 'Ben', 'Bob') WHERE seq = 3"
+    )
+    for browser, address in ((anyone, link), (table.ann.browser, path)):
+        page = (await browser.get(address)).text
+        assert "events/0003.json is not what was written" in page
+        assert "Everything was computed again" not in page
+    await database.execute("ALTER TABLE signature_events ENABLE TRIGGER ALL")

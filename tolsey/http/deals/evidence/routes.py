@@ -81,7 +81,12 @@ async def verify_signature(signature_id: str, query_args: LinkQuery) -> Signatur
 
     For its parties, and for who has a link of theirs (`?token=`), who is shown no events.
     """
-    signature, is_party = await _shown(signature_id, query_args.token)
+    signature, is_party = await shown_to(signature_id, query_args.token)
+    return await checked(signature, is_party=is_party)
+
+
+async def checked(signature: LegalSignature, *, is_party: bool) -> SignatureCheckAnswer:
+    """Compute everything about a signature again; its events are for its parties."""
     running = service()
     kept = await bundle.evidence_of(running.database, signature)
     broken = await stored.first_break(kept, running.vault, running.settings.base_url)
@@ -93,7 +98,7 @@ async def verify_signature(signature_id: str, query_args: LinkQuery) -> Signatur
         document_sha256=signature.document_sha256,
         pdf_sha256=kept.sealed.sha256 if kept.sealed else None,
         audit_hash=signature.audit_hash,
-        genesis=signatures.first_of(signature_id, signature.document_sha256),
+        genesis=signatures.first_of(signature.id, signature.document_sha256),
         signers=signers_of(signature),
         events=[SignatureEventAnswer.read(event) for event in kept.events] if is_party else [],
         root_proof=RootProofAnswer.of(*proof) if proof is not None else None,
@@ -108,7 +113,7 @@ async def verify_file(signature_id: str, query_args: LinkQuery) -> FileCheckAnsw
 
     Who has a link is told of the link's own document alone.
     """
-    signature, is_party = await _shown(signature_id, query_args.token)
+    signature, is_party = await shown_to(signature_id, query_args.token)
     content: bytes = await request.data
     digest = evidence.sha256(content)
     found = await deals.documents_like(service().database, signature.deal_id, digest)
@@ -165,7 +170,7 @@ async def list_certificates() -> Annotated[Response, Media("application/x-pem-fi
     )
 
 
-async def _shown(signature_id: str, token: str | None) -> tuple[LegalSignature, bool]:
+async def shown_to(signature_id: str, token: str | None) -> tuple[LegalSignature, bool]:
     """Find a signature for whoever may check it, and whether as one of its parties; 404 for others."""
     # Whoever has a link may check that signature until it expires (rules/marketplace#evidence).
     if token and await roots.is_shared(service().database, signature_id, token, now()):

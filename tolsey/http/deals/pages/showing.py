@@ -9,6 +9,7 @@ from tolsey.http.answers.market.deals import (
     DealEventAnswer,
     DealFileAnswer,
     DealViewingAnswer,
+    DiligenceItemAnswer,
 )
 from tolsey.http.answers.market.offers import OfferAnswer, OfferDraftAnswer
 from tolsey.http.answers.money.credits import MoneyAnswer
@@ -268,6 +269,10 @@ class DealPage(Page):
     def kind_of(self, file: DealFileAnswer) -> str:
         """Say what a file is about."""
         return _(DOCUMENT_KINDS[file.kind])
+
+    def looked_into(self, item: DiligenceItemAnswer) -> str:
+        """Say what the buyer looks into before the purchase contract."""
+        return _(words.DILIGENCE[item.id]) if item.id in words.DILIGENCE else item.title
 
     def happened(self, event: DealEventAnswer) -> str:
         """Say what a line of the ledger tells."""

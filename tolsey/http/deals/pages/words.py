@@ -309,6 +309,12 @@ PAPERS: Final[Mapping[str, str]] = {
     "LOI": marked("Letter of intent"),
     "APA": marked("Purchase contract"),
 }
+DILIGENCE: Final[Mapping[str, str]] = {
+    "revenue": marked("Verified revenue and its sources"),
+    "accounts": marked("Accounts, contracts and suppliers"),
+    "assets": marked("The assets that are sold, and who owns them"),
+    "liabilities": marked("Debts, disputes and open orders"),
+}
 PAPER_STATES: Final[Mapping[str, tuple[Tone, str]]] = {
     "PENDING": ("wait", marked("To be signed")),
     "VIEWED": ("wait", marked("To be signed")),
