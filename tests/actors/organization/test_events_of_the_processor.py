@@ -17,7 +17,7 @@ from tolsey.actors.organization.messages import organization
 from tolsey.actors.processor import CardRefused
 from tolsey.http.clients.payments import requests
 from tolsey.storage.database import Database
-from tolsey.storage.money import credits
+from tolsey.storage.money import credits, disputes
 
 pytestmark = STRIPE
 MICRO = billed_service.MICRO
@@ -229,8 +229,11 @@ async def test_a_dispute_of_credits_ends_as_it_is_decided(
     dispute = billed.market.processor.open_dispute(billed.charge(payment), inquiry=inquiry)
     await billed.settle()
     assert await billed.dollars() == 0
+    (listed,) = await disputes.payments(billed.database, None, 10)
+    assert (listed.id, listed.since is not None) == (payment, True)
     billed.market.processor.close_dispute(dispute["id"], end)
     await billed.settle()
+    assert await disputes.payments(billed.database, None, 10) == []
     assert await billed.dollars() == left
 
 

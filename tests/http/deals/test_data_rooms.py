@@ -12,8 +12,9 @@ import orjson
 import pytest
 
 from tests.http.deals.table import MARKET, PRICE, Table, signed
+from tests.http.deals.test_figures_of_documents import proven
 from tests.http.files.emptied import is_emptied
-from tests.http.people import Person, made_operator
+from tests.http.people import Clock, Person, made_operator
 from tolsey.http.app import create_app
 from tolsey.http.clients.objects import Objects
 from tolsey.http.deals import offers, signing_routes, threads
@@ -135,7 +136,13 @@ async def test_what_is_private_in_a_listing_opens_with_the_nda_and_closes_with_t
     assert (late.status_code, late.json()["code"]) == (409, "invalid_transition")
 
 
-async def test_due_diligence_waits_for_the_documents_that_the_listing_names(table: Table) -> None:
+async def test_due_diligence_waits_for_the_documents_that_the_listing_names(
+    table: Table, database: Database, clock: Clock
+) -> None:
+    await proven(database, table.listing_id, clock, 850_000)
+    hidden = {"visibility": {"revenue30d": "hidden"}}
+    listed = f"/api/sell/listings/{table.listing_id}"
+    assert (await table.ann.browser.patch(listed, json=hidden)).status_code == 200
     await table.ann.browser.patch(
         f"/api/sell/listings/{table.listing_id}",
         json={"requiredDocuments": ["tax_return", "profit_and_loss"]},
@@ -156,7 +163,14 @@ async def test_due_diligence_waits_for_the_documents_that_the_listing_names(tabl
     assert (early.status_code, early.json()["code"]) == (409, "guard_failed")
     assert early.json()["missing"] == ["profit_and_loss"]
     await put(table.ann, deal["id"], kind="profit_and_loss")
+    room = f"{MARKET}/deals/{deal['id']}/listing"
+    before = await table.ben.browser.get(room)
+    assert (before.json()["figures"], "850000" in before.text) == (None, False)
     assert (await table.advance(table.ann, deal, "diligence.open")).status_code == 200
+    # From here on the verified figures are live and exact to the buyer, whatever the public is shown.
+    found = (await table.ben.browser.get(room)).json()
+    assert found["figures"]["revenue30d"] == 850_000
+    assert "850000" not in orjson.dumps(found["listing"]).decode()
 
 
 async def test_what_is_refused_leaves_nothing(

@@ -18,8 +18,12 @@ WHERE (stage = 'DISPUTED' OR stage = 'REFUND_REQUESTED' AND escalated) AND {}
 ORDER BY entered_at, id LIMIT $1
 """
 PAYMENTS: Final = """
-SELECT payment_ref AS id, 'open' AS state, NULL AS reason, total AS amount, 'USD' AS currency,
-    NULL::timestamptz AS since, ARRAY[organization_id] AS organizations
+SELECT payment_ref AS id, 'open' AS state, NULL AS reason, total AS amount, 'USD' AS currency, (
+        SELECT min(created_at) FROM audit_log
+        WHERE subject = payment_ref AND event = 'chargeback.received'
+            AND audit_log.organization_id = payment_facts.organization_id
+            AND disputes @> jsonb_build_array(jsonb_build_array(metadata->'dispute', 'open'))
+    ) AS since, ARRAY[organization_id] AS organizations
 FROM payment_facts
 WHERE disputes @? '$[*][2] ? (@ == "open")' AND {}
 ORDER BY payment_ref, organization_id LIMIT $1
@@ -37,6 +41,7 @@ class DisputeRow:
     amount: int | None
     currency: str | None
     since: datetime | None
+    """For a payment the moment at which the processor first told of it, as the audit trail has it."""
     organizations: tuple[str, ...]
 
 

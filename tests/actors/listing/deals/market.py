@@ -388,7 +388,12 @@ class Market:
             if isinstance(one, SignatureEvent):
                 self.chains[one.signature_id].append(one)
         self.offers |= {one.id: one for one in decision.records if isinstance(one, DealOffer)}
-        self.audits += [one for one in decision.records if isinstance(one, AuditRecord)]
+        noted = [one for one in decision.records if isinstance(one, AuditRecord)]
+        self.audits += noted
+        by_operator = sum(orjson.loads(line.body)["actor"] == "A" for line in written)
+        assert by_operator == sum(one.event == "admin.deal.moved" for one in noted), (
+            "an operator's act is in no audit row"
+        )
         for effect in decision.effects:
             if isinstance(effect, Tell) and type(effect.message) in DUE:
                 assert effect.due_at is not None

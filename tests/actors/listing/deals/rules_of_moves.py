@@ -102,6 +102,16 @@ def gave_back(line: Line) -> None:
     assert set(orjson.loads(line.deal.returns)) <= set(line.given.get("items", []))
 
 
+def resumed(line: Line) -> None:
+    ends = line.deal.inspection_ends_at
+    if ends is not None:
+        until = line.said["sets"].get("inspection_ends_at")
+        stood = line.at - line.deal.entered_at
+        assert stood == timedelta() or datetime.fromisoformat(until or ends.isoformat()) == (
+            ends + stood
+        ), "the inspection went on during the dispute"
+
+
 def reopened(line: Line) -> None:
     assert line.deal.loi_signed_at is None
 
@@ -121,4 +131,5 @@ HELD: Final[Mapping[str, Callable[[Line], None]]] = {
     "refund.request": asked_back,
     "refund.accept": gave_back,
     "offer.reopen": reopened,
+    "dispute.resume": resumed,
 }

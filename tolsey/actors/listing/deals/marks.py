@@ -173,6 +173,14 @@ def _opened(case: DealCase) -> Marks:
     return {"transfer": _written(made)}
 
 
+def _resumed(case: DealCase) -> Marks:
+    """Let the handover go on, with the rest of the inspection that the dispute stopped."""
+    deal, made = case.deal, dict(_opened(case))
+    if deal.inspection_ends_at is not None:
+        made["inspection_ends_at"] = deal.inspection_ends_at + (case.at - deal.entered_at)
+    return made
+
+
 def _delivered(case: DealCase) -> Marks:
     deal, given, at = case.deal, case.given, case.at
     transfer = changed(
@@ -235,7 +243,7 @@ MARKS: Final[Mapping[str, Callable[[DealCase], Marks]]] = {
     "transfer.deliver": _delivered,
     "transfer.confirm": _judged,
     "deal.close": _closed,
-    "dispute.resume": _opened,
+    "dispute.resume": _resumed,
     "dispute.release": _released,
     "escrow.released": _released,
     "refund.request": _asked_back,

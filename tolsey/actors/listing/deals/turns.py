@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from tolsey.actors.listing import lifecycle, machines, source
 from tolsey.actors.listing.deals import ledger, marks, signatures, timers
-from tolsey.actors.listing.deals.cases import DealCase, Stage
+from tolsey.actors.listing.deals.cases import LEADING, DealCase, Stage
 from tolsey.actors.listing.deals.ledger import Happening
 from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView, LookForOwner
 from tolsey.actors.listing.deals.moves import target_of
 from tolsey.actors.listing.deals.views import turn_of, view_of
 from tolsey.actors.listing.lifecycle import ListingEvent
-from tolsey.actors.listing.machines import BUYER, CLOCK, SELLER
+from tolsey.actors.listing.machines import BUYER, CLOCK, OPERATOR, SELLER
 from tolsey.actors.listing.state import DealHead, ListingState
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.refusals import NotFound
@@ -146,6 +146,7 @@ class DealTurn:
         if timers.timer_of(kept) != timers.timer_of(before):
             self.effects += timers.set_for(kept)
         self.tell(kept, event, actor)
+        self._note(before, kept, event, actor, by)
         self._follow(before, kept, event, by)
         return self.head(deal_id).deal
 
@@ -237,6 +238,21 @@ class DealTurn:
         for id, head in self.state.deals.items():
             if machines.DEAL.move(head.deal.stage, "listing.gone") is not None:
                 self.move(id, "listing.gone", actor=CLOCK)
+
+    def _note(self, before: DealThread, after: DealThread, event: str, actor: str, by: str) -> None:
+        """Put on record what an operator decided, and whoever left a deal that they were bound by."""
+        said = {"move": event, "from": before.stage, "to": after.stage}
+        if actor == OPERATOR:
+            said["reason"] = after.reason or ""
+            self.records.append(audit_record("admin.deal.moved", after.id, None, by, **said))
+        elif event == "decline" and before.stage in LEADING:
+            broken = audit_record(
+                "marketplace.exclusivity_broken", after.id, after.seller_id, by, **said
+            )
+            self.records.append(broken)
+        elif event == "timer.21d_unfunded":
+            unfunded = audit_record("marketplace.unfunded", after.id, after.buyer_id, by, **said)
+            self.records.append(unfunded)
 
     def _audit(self, deal: DealThread, by: str, outcome: str) -> None:
         for organization_id in (deal.seller_id, deal.buyer_id):

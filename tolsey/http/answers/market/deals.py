@@ -245,15 +245,6 @@ class DealFileAddressAnswer(ApiAnswer):
     url_expires_at: Timestamp
 
 
-class DealListingAnswer(ApiAnswer):
-    """A listing as a buyer under an NDA sees it; `level` is how far the data room is open."""
-
-    listing: PublicListingAnswer
-    domain: str | None
-    private: PrivateAnswer
-    level: int
-
-
 class DealViewingAnswer(ApiAnswer):
     """That somebody looked at a file, by its id, or at the listing."""
 
@@ -273,6 +264,19 @@ class DealFiguresAnswer(ApiAnswer):
     revenue30d: Annotated[int | None, Field(serialization_alias="revenue30d")]
     mrr: int | None
     window_end: Timestamp | None
+
+
+class DealListingAnswer(ApiAnswer):
+    """A listing as a buyer under an NDA sees it; `level` is how far the data room is open.
+
+    `figures` are the verified ones of now, exact however the public is shown them: from level 2 on.
+    """
+
+    listing: PublicListingAnswer
+    domain: str | None
+    private: PrivateAnswer
+    level: int
+    figures: DealFiguresAnswer | None
 
 
 class DealMetricsAnswer(ApiAnswer):

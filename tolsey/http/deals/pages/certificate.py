@@ -82,6 +82,11 @@ class CertificatePage(Page):
         return f"{found.name} {found.why}" if found is not None else ""
 
     @property
+    def command(self) -> str:
+        """What checks the bundle on a machine of one's own."""
+        return f"tolsey verify-bundle {self.signature.id}.zip"
+
+    @property
     def program(self) -> str:
         """Where programs read the same."""
         path = f"/api/marketplace/signatures/{self.signature.id}/verify"

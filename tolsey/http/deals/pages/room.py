@@ -23,6 +23,7 @@ from tolsey.http.deals.room import routes as rooms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
 from tolsey.http.layout.standings import ShownState
 from tolsey.http.layout.templates import Page
+from tolsey.http.layout.words import money
 from tolsey.http.web.access import RANKS, page
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
@@ -72,6 +73,11 @@ class PrivatePage(Page):
     template = "deals/private.html"
     deal_id: str
     answer: DealListingAnswer
+
+    def live(self, figure: int | None) -> str:
+        """Write a verified figure; empty where nothing proves it."""
+        figures = self.answer.figures
+        return money(figure, figures.currency) if figures else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from tolsey.actors.listing.deals.cases import LETTERS
 from tolsey.actors.listing.deals.messages import AddDealFile
-from tolsey.actors.listing.deals.rooms import BASIC
+from tolsey.actors.listing.deals.rooms import BASIC, FULL
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
@@ -21,6 +21,7 @@ from tolsey.http.answers.market.deals import (
     DealViewingAnswer,
 )
 from tolsey.http.clients.objects import FileTooLarge, ObjectsAway
+from tolsey.http.deals.figures import exact_figures
 from tolsey.http.deals.parties import Party
 from tolsey.http.deals.room.entering import visit
 from tolsey.http.files.inspection import inspected, type_of
@@ -170,6 +171,8 @@ async def get_listing_of_deal(deal_id: str) -> DealListingAnswer:
         domain=view.listing.domain,
         private=private_of(view.listing),
         level=visited.level,
+        # Live for as long as the buyer looks into the business (rules/marketplace#figures).
+        figures=exact_figures(view) if visited.level >= FULL else None,
     )
 
 
