@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ DASHBOARD = DEPLOY / "grafana-dashboard.json"
 ANALYZE = shutil.which("systemd-analyze")
 METRIC = re.compile(r"\b(?:tolsey|http_server|process)_[a-z_]+\b")
 PARTS = ("", "_bucket", "_count", "_sum", "_total")
+INSTRUCTIONS = {
+    *("FROM", "ARG", "WORKDIR", "COPY", "RUN", "USER", "ENV", "EXPOSE", "STOPSIGNAL"),
+    *("HEALTHCHECK", "CMD"),
+}
 LABELS = {"http_route", "http_response_status_code", "http_request_method"}
 
 
@@ -114,6 +119,45 @@ def user_of_the_image() -> int:
     assert re.search(r"^USER tolsey$", text, re.MULTILINE)
     assert "--require-hashes -r requirements.lock" in text
     return int(uid)
+
+
+def instructions() -> Iterator[tuple[str, str]]:
+    """Give each instruction of the Dockerfile with what it is told, continued lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE)
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.strip():
+            name, _, told = line.strip().partition(" ")
+            yield name, told.strip()
+
+
+def test_the_dockerfile_is_made_of_instructions_and_copies_what_is_there() -> None:
+    """No daemon builds it here; what hadolint looks for and can be told by reading is held instead."""
+    found = list(instructions())
+    assert {name for name, _ in found} <= INSTRUCTIONS
+    stages = [told for name, told in found if name == "FROM"]
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+    for stage in stages:
+        image, tag, *_ = re.split(r"[: ]", stage)
+        version = re.fullmatch(r"3\.(\d+)-slim", tag)
+        assert image == "python"
+        assert version, f"{stage}: a version is named, never the latest"
+        assert project["requires-python"] == ">=3.11,<3.14"
+        assert 11 <= int(version[1]) < 14
+    let_through = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    named = {stage.partition(" AS ")[2] for stage in stages}
+    for told in (told for name, told in found if name == "COPY"):
+        *sources, _ = [one for one in told.split() if not one.startswith("--from=")]
+        built = re.match(r"--from=(\S+)", told)
+        assert built is None or built[1] in named
+        for one in sources if built is None else ():
+            plain = one.removeprefix("./")
+            assert (DEPLOY.parent / plain).exists(), told
+            assert f"!{plain}" in let_through, told
+    last = found[max(at for at, (name, _) in enumerate(found) if name == "FROM") :]
+    assert "USER" in dict(last), "the image runs as nobody"
+    command = json.loads(dict(last)["CMD"])
+    assert command[0] in project["scripts"]
+    assert not any(re.search(r"apt-get|curl |sudo|--privileged", told) for _, told in found)
 
 
 def test_compose_gives_the_service_settings_that_it_reads() -> None:
