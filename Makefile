@@ -121,7 +121,7 @@ mutants: $(MUTANTS_VENV)/.installed
 # Puts every sentence into each catalogue: of pages and mails, and of refusals, which pages tell; then compiles them.
 messages: setup
 	$(BIN)/pybabel --quiet extract --mapping-file pyproject.toml --add-comments "Translators:" \
-		$(addprefix --keyword ,marked problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable) \
+		$(addprefix --keyword ,marked counted:1,2 problem:3 Refusal NotFound Unauthorized Forbidden Conflict Unprocessable PaymentRequired Unavailable) \
 		--project tolsey --no-location --sort-output --output tolsey/http/locale/tolsey.pot tolsey
 	for po in tolsey/http/locale/*/LC_MESSAGES/tolsey.po; do \
 		$(BIN)/pybabel --quiet update --no-fuzzy-matching --ignore-obsolete --omit-header --width 100 \

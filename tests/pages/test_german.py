@@ -19,6 +19,8 @@ from babel.messages.pofile import read_po
 
 import tolsey
 from tests.http.people import PASSWORD, settings_of
+from tolsey.actors.store.launch.playbook import PLAYBOOK
+from tolsey.http.launch.titles import TITLES
 from tolsey.http.layout import catalogue, words
 from tolsey.http.layout.catalogue import LANGUAGES, LOCALES, read_in
 from tolsey.service import running
@@ -68,6 +70,11 @@ def test_every_sentence_of_pages_and_mails_is_translated(language: str) -> None:
     said = translated(language)
     left = {one for one in said_by_pages() if one and not (one in said and said[one].string)}
     assert left == set(), "write them: make messages, then tolsey/http/locale/*/LC_MESSAGES"
+
+
+def test_what_the_playbook_calls_its_steps_is_in_the_catalogue() -> None:
+    sections = {one.title for one in PLAYBOOK.sections}
+    assert sections | {one.title for one in PLAYBOOK.milestones.values()} == set(TITLES)
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -96,7 +96,7 @@ class LaunchPage(Page):
         """The eight parts, in their order."""
         return [
             SectionShown(
-                title=section.title,
+                title=_(section.title),
                 milestones=[
                     self.standings[one.id]
                     for one in PLAYBOOK.milestones.values()

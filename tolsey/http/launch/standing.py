@@ -115,10 +115,10 @@ def standing(launch: Launch, one: LaunchMilestone) -> MilestoneStanding:
     reason = one.reason or (launch.head.reason if kind == "queued" else None)
     return MilestoneStanding(
         id=known.id,
-        title=known.title,
+        title=_(known.title),
         is_human=known.is_human,
         kind=kind,
-        needs=[PLAYBOOK.milestones[before].title for before in known.depends_on],
+        needs=[_(PLAYBOOK.milestones[before].title) for before in known.depends_on],
         why=why(reason, one.scope, one.detail),
         scope=one.scope,
     )
@@ -165,4 +165,4 @@ def behind(launch: Launch, milestone: str) -> Sequence[str]:
             if id not in found and launch.milestones[id].state not in graph.DONE:
                 found.add(id)
                 waiting.append(id)
-    return [one.title for one in PLAYBOOK.milestones.values() if one.id in found]
+    return [_(one.title) for one in PLAYBOOK.milestones.values() if one.id in found]

@@ -1,0 +1,45 @@
+"""What sections and milestones of the playbook are called, for the catalogue: the playbook itself is data."""
+
+from typing import Final
+
+from tolsey.http.layout.catalogue import marked
+
+TITLES: Final = (
+    marked("Store foundation"),
+    marked("Brand kit"),
+    marked("Catalogue"),
+    marked("Storefront"),
+    marked("Payments, tax and shipping"),
+    marked("Legal and policies"),
+    marked("Growth set-up"),
+    marked("Go live"),
+    marked("Audit the connected store"),
+    marked("Choose a paid plan"),
+    marked("Draft the brand kit"),
+    marked("Approve the brand kit"),
+    marked("Upload brand assets"),
+    marked("Create draft products"),
+    marked("Set opening stock"),
+    marked("Build collections"),
+    marked("Review products and prices"),
+    marked("Publish the catalogue"),
+    marked("Write core pages"),
+    marked("Prepare the theme"),
+    marked("Set menus"),
+    marked("Publish the prepared theme"),
+    marked("Set up the fulfilment location"),
+    marked("Markets, shipping zones and rates"),
+    marked("Activate payments"),
+    marked("Confirm business details and taxes"),
+    marked("Draft store policies"),
+    marked("Review the legal texts"),
+    marked("Search engine basics"),
+    marked("Consent and analytics"),
+    marked("Welcome discount"),
+    marked("E-mail audiences"),
+    marked("Connect a domain"),
+    marked("Place a test order"),
+    marked("Pre-launch check"),
+    marked("Remove the storefront password"),
+    marked("Post-launch verification"),
+)
