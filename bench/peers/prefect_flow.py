@@ -35,7 +35,7 @@ def served(url: str, home: str) -> Iterator[None]:
     os.environ |= {
         "PREFECT_HOME": home,
         "PREFECT_API_URL": api,
-        "PREFECT_API_DATABASE_CONNECTION_URL": url.replace("postgres://", "postgresql+asyncpg://"),
+        "PREFECT_API_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{url.partition('://')[2]}",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_TO_API_ENABLED": "false",
@@ -47,6 +47,8 @@ def served(url: str, home: str) -> Iterator[None]:
     server = subprocess.Popen([*command, "--port", str(port)], **quiet)  # type: ignore[call-overload]  # noqa: S603
     try:
         for _ in range(TRIES):
+            if server.poll() is not None:
+                raise SystemExit("Prefect's server ended")
             with suppress(OSError), urllib.request.urlopen(f"{api}/health"):  # noqa: S310 - our own
                 break
             time.sleep(0.5)
