@@ -177,9 +177,6 @@ BUGS: Final[Mapping[str, Callable[[Patch], None]]] = {
     "second_buyer_accepted": second_buyer,
     "seller_without_payout_lets_in": without(guards.STANDS, "access.approve"),
     "purchase_without_guards": without(guards.STANDS, "apa.signed_by_all"),
-    "inspection_runs_in_dispute": lambda patch: patch.setitem(
-        marks.MARKS, "dispute.resume", marks.MARKS["transfer.start"]
-    ),
     "operator_leaves_no_trace": lambda patch: patch.setattr(turns.DealTurn, "_note", nothing),
     "closed_before_inspection": without(guards.STANDS, "deal.close"),
     "closed_though_not_accepted": never_accepted_whole,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from tolsey.actors.listing.deals.messages import (
     RequestSignature,
     StoreHandedOver,
 )
+from tolsey.actors.listing.deals.moves import GuardFailed
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.storage.records.selling.deals import DealThread
 
@@ -271,3 +273,26 @@ def test_a_store_that_its_buyer_rejected_is_not_handed_over_again_by_itself() ->
     assert market.take(providers.store, says) is None
     (item,) = orjson.loads(deal_of(market).transfer)
     assert item["verdict"] == "rejected"
+
+
+def test_an_inspection_stands_still_while_its_deal_is_in_dispute() -> None:
+    market, says = handing_over(["The store"])
+    moved(market, ("transfer.start", "S"))
+    assert market.take(providers.store, says) is None
+    ends = deal_of(market).inspection_ends_at
+    assert ends is not None
+
+    def decided(event: str, actor: str, **given: Any) -> None:
+        turn = turns.DealTurn(market.state, market.now)
+        turn.move(DEAL, event, actor=actor, given=DealFields(**given))
+        market.follow(turn.decision(DEAL))
+
+    decided("dispute.open", "B", reason="It is empty.", evidence="A picture.")
+    market.pass_time(timedelta(days=9))
+    decided("dispute.resume", "A", reason="Look again.")
+    assert deal_of(market).inspection_ends_at == ends + timedelta(days=9)
+    with pytest.raises(GuardFailed):
+        decided("deal.close", "S")
+    market.pass_time(timedelta(days=7))
+    decided("deal.close", "S")
+    assert deal_of(market).stage == "CLOSED"
