@@ -258,7 +258,7 @@ async def test_a_member_cannot_spend_the_organizations_money(
         ("", "such as 50"),
         ("abc", "such as 50"),
         ("1e3", "such as 50"),
-        ("-50", "such as 50"),
+        ("-50", "5 to 5,000"),
         ("49.999", "such as 50"),
         ("10,50", "such as 50"),
         ("1,0", "such as 50"),
