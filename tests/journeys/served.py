@@ -69,8 +69,9 @@ class Fleet:
 
     def said(self, event: str) -> list[dict[str, Any]]:
         """List the log lines of an event."""
-        lines = [json.loads(line) for line in (self.folder / "log").read_text().splitlines()]
-        return [line for line in lines if line["event"] == event]
+        # What is still being written has no end of a line yet.
+        *lines, _ = (self.folder / "log").read_text().split("\n")
+        return [line for line in map(json.loads, lines) if line["event"] == event]
 
     async def until_said(self, event: str, times: int = 1) -> list[dict[str, Any]]:
         end = time.monotonic() + SECONDS
