@@ -283,7 +283,9 @@ class World:
             attempt.told = told_by(error)
             self.run.seen[type(error).__name__] += 1
             if isinstance(error, TurnFailed) and not guilty(attempt.message, error):
-                self.run.found.append(f"{attempt.op} failed for another's fault: {error}")
+                self.run.found.append(
+                    f"{attempt.op} failed for another's fault: {error} ({error.__cause__!r})"
+                )
             if not isinstance(error, RuntimeFault):
                 self.run.found.append(f"{attempt.op} ended in {error!r}")
         self.loop.note(f"{attempt.op} {attempt.told}")

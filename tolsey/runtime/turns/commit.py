@@ -317,7 +317,9 @@ class Committer:
             log.error("turn.not_written", actor=str(guilty.cell.id), message=name, error=str(error))
             self._telemetry.counters["turns_not_written"] += 1
             self._close(guilty)
-            guilty.envelope.fail(TurnFailed(name, "it could not be written down"))
+            failed = TurnFailed(name, "it could not be written down")
+            failed.__cause__ = error
+            guilty.envelope.fail(failed)
             self._invalidate(guilty.cell, wears=False)
             await self._commit(turns)
             return
