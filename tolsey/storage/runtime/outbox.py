@@ -150,9 +150,9 @@ class Outbox:
         self, limit: int, left_out: list[str], known: Known, slots: Sequence[int]
     ) -> list[OutboxRow]:
         rows: list[OutboxRow] = []
-        asked, left_out = list(slots), list(left_out)
+        asked = list(slots)
         while asked and len(rows) < limit:
-            left_out += [row.key for row in rows]
+            left_out = [*left_out, *(row.key for row in rows)]
             found = await self._due(DUE_OF_SLOTS, limit - len(rows), left_out, known, asked)
             counts = Counter(row.slot for row in found)
             # Every slot that has something gave the same share at most: who gave as much may have more.

@@ -232,21 +232,23 @@ def compare(
             is_due = work.is_outdated(edit) and not work.is_overwritten(edit, known)
         else:
             is_due = found is None or may_set(found)
-        if is_due and not isinstance(edits.plan(edit, known), Rejected):
+        if is_due:
             due.append((edit, known))
-    return InShop(facts, planned(due))
+    return InShop(facts, planned(due, with_rejected=False))
 
 
-def planned(due: Sequence[tuple[Edit, Mapping[str, Any]]]) -> WriteShop:
+def planned(
+    due: Sequence[tuple[Edit, Mapping[str, Any]]], *, with_rejected: bool = True
+) -> WriteShop:
     """Ask for changes as they are planned from what was just looked at.
 
-    What would change nothing is left out; what cannot be made says why at its turn.
+    What would change nothing is left out; what cannot be made says why at its turn, unless it is left out, too.
     """
     some, before = list[Edit](), dict[str, Mapping[str, Any]]()
     for edit, facts in due:
         plan = edits.plan(edit, facts)
         if isinstance(plan, Rejected):
-            some.append(edit)
+            some += [edit] if with_rejected else []
         elif plan.change is not None:
             version = edits.version_of(edit, facts)
             some.append(replace(edit, version=version, planned=version, change=plan.change))
