@@ -1,6 +1,7 @@
 """Jobs give way to those who wait for an answer."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Sequence
 
 import anyio
@@ -48,6 +49,23 @@ async def test_portions_shrink_while_answers_are_late_and_grow_again_after() -> 
             assert throttle.size == SMALLEST
             answers.late = False
     assert answers.asked[:3] == [FIRST, FIRST // 2, FIRST // 4]
+    assert answers.asked[-1] > FIRST
+
+
+async def test_what_costs_now_much_and_now_little_without_a_job_is_not_laid_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = Answers()
+    looks, at = itertools.count(), 0.0
+
+    async def probe() -> None:
+        nonlocal at
+        at += 0.05 if next(looks) % 3 == 0 else 0.004  # a disk that others write to
+
+    monkeypatch.setattr("tolsey.runtime.throttle.steady", lambda: at)
+    throttle = Throttle(probe, answers.rest)
+    async for _ in throttle.batches(answers.work):
+        pass
     assert answers.asked[-1] > FIRST
 
 

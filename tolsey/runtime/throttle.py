@@ -1,10 +1,12 @@
 """How long jobs give way: they work in portions, and see after each what answers cost meanwhile.
 
-A job asks for nothing that anyone waits for. So a commit is timed before a portion, with nothing of ours
-under way, and again and again beside it; where those beside it cost too much, portions shrink.
+A job asks for nothing that anyone waits for. So a commit is timed before each portion, with nothing of ours
+under way, and again and again beside it; where those beside it cost too much, portions shrink. What it costs
+without us varies with all that others do: one look says little, so those of the last portions count.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -23,6 +25,8 @@ UNNOTICED_SECONDS: Final = 0.01
 """What nobody notices, however many times more than nothing it is."""
 ROWS_A_SECOND: Final = 10_000
 PROBE_EVERY_SECONDS: Final = 0.05
+REMEMBERED: Final = 20
+"""So many of the last looks without us say what an answer costs: all but the dearest tenth of them."""
 GIVING_WAY: Final = 4
 """So many times as long as a portion took is rested after one that others noticed; else once."""
 
@@ -41,6 +45,7 @@ class Throttle:
         self._probe = probe
         self._sleep = sleep
         self._turn = asyncio.Lock()
+        self._idle: deque[float] = deque(maxlen=REMEMBERED)
         self.size = FIRST
 
     async def batches(self, work: Callable[[int], Awaitable[int]]) -> AsyncIterator[int]:
@@ -85,7 +90,7 @@ class Throttle:
             yield count
 
     async def _portion(self, work: Callable[[int], Awaitable[int]], asked: int) -> int:
-        idle = await self._cost()
+        idle = await self._usual()
         over = asyncio.Event()
         began = steady()
         beside = asyncio.ensure_future(self._dearest_until(over))
@@ -104,6 +109,13 @@ class Throttle:
             self.size = min(LARGEST, self.size * 5 // 4)
         await self._sleep(max(took * (GIVING_WAY if noticed else 1), done / ROWS_A_SECOND))
         return done
+
+    async def _usual(self) -> float:
+        """Tell what an answer costs without us, after one more look."""
+        cost = await self._cost()
+        if cost < float("inf"):
+            self._idle.append(cost)
+        return sorted(self._idle)[(len(self._idle) - 1) * 9 // 10] if self._idle else 0.0
 
     async def _dearest_until(self, over: asyncio.Event) -> float:
         dearest = 0.0
