@@ -93,12 +93,17 @@ class Disk:
             id = (actor.kind, actor.key)
             self.versions[id] = self.versions.get(id, 0) + 1
             self.journal[id].append(Line(self.versions[id], turn.message_id, actor.epoch))
-        for record in records:
-            self._insert(record)
+        older = {record.key for record in records if not self._insert(record)}
         for turn in live:  # in one statement the rows go after the new ones have come
             if turn.consumes and self.outbox.pop(turn.consumes, None) is not None:
                 self._count_lost(live, turn)
-        return BatchOutcome(*map(frozenset, (fenced, stale, voided, duplicates)))
+        return BatchOutcome(
+            fenced=frozenset(fenced),
+            stale=frozenset(stale),
+            voided=frozenset(voided),
+            duplicates=frozenset(duplicates),
+            older=frozenset(older),
+        )
 
     def _count_lost(self, live: Sequence[TurnPart], taker: TurnPart) -> None:
         for turn in live[live.index(taker) + 1 :]:
@@ -111,14 +116,16 @@ class Disk:
         claims = [record for record in turn.records if TABLES[type(record)].claim]
         return "claims" in self.guards and any(_key(claim) in self.rows for claim in claims)
 
-    def _insert(self, record: Any) -> None:
+    def _insert(self, record: Any) -> bool:
+        """Keep a record; False when it is to follow and another waits under its key."""
         part = TABLES[type(record)]
         if isinstance(record, OutboxRow):
-            self.add(record)
-        elif part.key:
+            return self.add(record)
+        if part.key:
             self.rows[_key(record)] = record
         else:
             self.appended[part.name].append(record)
+        return True
 
     def add(self, row: OutboxRow) -> bool:
         """Put a row into the outbox unless its key waits there."""

@@ -214,7 +214,7 @@ def blind_to(part: str) -> Callable[[], Iterator[None]]:
             turns, writers, cells, batch, outcome = parts
             seen = {
                 name: frozenset() if name == part else getattr(outcome, name)
-                for name in ("fenced", "stale", "voided", "duplicates")
+                for name in ("fenced", "stale", "voided", "duplicates", "older")
             }
             opened(self, turns, writers, cells, batch, BatchOutcome(**seen))
 

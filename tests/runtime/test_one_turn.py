@@ -39,6 +39,8 @@ class Case:
     before: Sequence[str] = ()
     """What was taken before, or waits in the outbox."""
     expected: BatchOutcome = BatchOutcome()  # noqa: RUF009 - it is frozen
+    older: Sequence[str] = ()
+    """What it tells and was told before."""
 
 
 ONE = frozenset({0})
@@ -78,6 +80,13 @@ CASES = {
         expected=BatchOutcome(voided=ONE, duplicates=ONE, early=ONE),
     ),
     "that tells others": Case(records=("row",)),
+    "that tells what waits": Case(records=("row",), before=("row",), older=("row",)),
+    "that tells twice": Case(records=("row", "row"), older=("row",)),
+    "of a former claim that tells": Case(
+        records=("claim", "row"),
+        before=("claim", "row"),
+        expected=BatchOutcome(voided=ONE, duplicates=ONE),
+    ),
 }
 
 
@@ -154,7 +163,9 @@ async def test_one_turn_alone_is_decided_as_among_others(counters: Database) -> 
         among, left_among = await written(
             counters, case, f"{name}, among", (f"{name}, b", f"{name}, c")
         )
-        assert (name, alone, among) == (name, case.expected, case.expected)
+        for outcome, key in ((alone, f"{name}, alone"), (among, f"{name}, among")):
+            older = frozenset(f"webhook:{key}:{what}" for what in case.older)
+            assert (name, outcome) == (name, replace(case.expected, older=older))
         assert (name, left_alone) == (name, left_among)
         took_effect = case.expected == BatchOutcome()
         assert (name, left_alone["test_counters"] == [(2,)]) == (name, took_effect)

@@ -18,8 +18,9 @@ from tests.runtime.counter import (
     counter,
 )
 from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
-from tolsey.runtime.decision import Tell
+from tolsey.runtime.decision import Perform, Tell
 from tolsey.runtime.messages import Message
+from tolsey.runtime.outbox.rows import row_of
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.runtime import dead_letters, slots
@@ -118,11 +119,11 @@ async def test_a_row_that_a_poll_read_before_its_try_failed_waits_as_that_try_sa
     monkeypatch.setattr(Outbox, "due", read_meanwhile)
     handlers: Any = {FetchNumber: fetch}
     async with running(counters, handlers=handlers, backoff_seconds=(3600.0,)) as tested:
-        asked = asyncio.ensure_future(tested.ask(counter("z"), Fetch()))
+        effect = Perform(FetchNumber("z"), key="fetch")
+        await Outbox(counters).add((row_of(effect, counter("z"), "", form="1"),))
         await polled.wait()
         await until(lambda: tested.runtime.admin.effects_in_flight == 0)
         assert tries == 1
-        asked.cancel()
 
 
 async def test_an_accepted_message_is_kept_and_a_repeat_is_told(counters: Database) -> None:
@@ -150,6 +151,38 @@ async def test_a_tell_under_a_key_changes_nothing_while_one_of_that_key_waits(
         assert await tested.total("b") == 0
         await counters.execute("UPDATE outbox SET due_at = now()")
         await settled(tested)
+        assert await tested.total("b") == 5
+
+
+async def test_what_follows_under_a_key_starts_without_a_look_at_the_outbox(
+    counters: Database,
+) -> None:
+    async with running(counters, poll_seconds=60) as tested:
+        polls = tested.runtime.telemetry.counters
+        await until(lambda: polls["outbox_polls"] == 1)
+        for n in range(20):
+            await tested.ask(counter("a"), Send("b", 1, f"key {n}"))
+        await until(lambda: on_disk(tested, "b", 20))
+        assert polls["outbox_polls"] == 1
+
+
+async def test_of_two_tells_under_a_key_in_one_batch_the_one_on_disk_takes_effect(
+    counters: Database,
+) -> None:
+    async with running(counters) as tested:
+        await asyncio.gather(*(tested.ask(counter(key), Read()) for key in "ac"))
+        tested.journal.shut()
+        other = asyncio.ensure_future(tested.ask(counter("other"), Add(1)))
+        await tested.journal.arrived.wait()
+        sends = [
+            asyncio.ensure_future(tested.ask(counter(key), Send("b", amount, "one")))
+            for key, amount in (("a", 5), ("c", 7))
+        ]
+        await until(lambda: tested.runtime.admin.uncommitted == 3)
+        tested.journal.reopen()
+        await asyncio.gather(other, *sends)
+        await settled(tested)
+        assert len(tested.journal.batches[1].turns) == 2
         assert await tested.total("b") == 5
 
 
@@ -271,7 +304,7 @@ async def test_a_message_that_its_actor_cannot_take_is_buried_and_the_actor_goes
 async def test_a_wake_up_during_a_poll_is_not_lost(counters: Database) -> None:
     async with running(counters, poll_seconds=60) as tested:
         for n in range(30):
-            await tested.ask(counter("a"), Send("b", 1, f"key {n}"))
+            await tested.runtime.post([Tell(counter("b"), Add(1), key=f"key {n}")])
         await settled(tested)
         assert await tested.total("b") == 30
 

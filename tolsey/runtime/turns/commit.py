@@ -391,9 +391,10 @@ class Committer:
             self._invalidate(cells[at], wears=at in outcome.stale)
         for turn in turns:
             if turn.open:
-                self._deliver(turn)
+                self._deliver(turn, outcome.older)
 
-    def _deliver(self, turn: PendingTurn) -> None:
+    def _deliver(self, turn: PendingTurn, older: Collection[str] | None = None) -> None:
+        """Let out what a turn answers and sets off; under the keys in `older` others wait, None: nobody knows."""
         self._close(turn)
         decision, envelope = turn.decision, turn.envelope
         if decision is None:
@@ -406,13 +407,16 @@ class Committer:
         else:
             envelope.answer(decision.reply)
         if turn.outbox:
-            # A row under a key of its own may have found an older one in its place: only the disk
-            # knows which of the two waits there.
-            pairs = list(zip(turn.outbox, decision.effects, strict=True))
-            self._gate.dispatch([row for row, effect in pairs if not effect.key])
-            keyed = {row.slot for row, effect in pairs if effect.key}
-            if keyed:
-                self._slots.wake_outbox(keyed)
+            ours, others = [], set()
+            for row, effect in zip(turn.outbox, decision.effects, strict=True):
+                is_ours = older is not None and row.key not in older and row.due_at is None
+                if is_ours or not effect.key:
+                    ours.append(row)
+                else:
+                    others.add(row.slot)
+            self._gate.dispatch(ours)
+            if others:
+                self._slots.wake_outbox(others)
 
     def _close(self, turn: PendingTurn) -> None:
         turn.open = False

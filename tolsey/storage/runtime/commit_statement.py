@@ -13,6 +13,7 @@ costs its neighbours anything:
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.runtime.arrays import parameter
 from tolsey.storage.runtime.outbox import FINISHED_COLUMNS
 from tolsey.storage.tables import TABLES, Table
@@ -115,7 +116,7 @@ consumed AS (
   WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL)){finished}){writes}
 SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate),
-       (SELECT array_agg(j - 1) FROM early WHERE j NOT IN (SELECT j FROM repeated))
+       (SELECT array_agg(j - 1) FROM early WHERE j NOT IN (SELECT j FROM repeated)), {older}
 """
 
 FINISHED = f"""
@@ -156,7 +157,7 @@ journal AS (
 SELECT CASE WHEN fenced THEN ARRAY[0] END, CASE WHEN stale THEN ARRAY[0] END,
        CASE WHEN voids AND (repeated OR early) THEN ARRAY[0] END,
        CASE WHEN repeated OR early THEN ARRAY[0] END,
-       CASE WHEN early AND NOT repeated THEN ARRAY[0] END
+       CASE WHEN early AND NOT repeated THEN ARRAY[0] END, {older}
 FROM found, t
 """
 
@@ -221,6 +222,13 @@ HELD_ROWS = """
       LIMIT 1)) LIMIT 1)"""
 """What another actor told waits behind what it told before of the same thing, as long as that was not done, and nothing else."""
 
+ALIVE = "j_ NOT IN (SELECT j FROM gone)"
+"""Of a row: its turn, or its actor's, is written."""
+
+OLDER = """(
+  SELECT array_agg(key) FROM (SELECT key FROM {rows} EXCEPT ALL SELECT key FROM {written}) AS older)"""
+"""Keys of rows that were to follow and were not written: others wait under them."""
+
 
 def statement(form: Form) -> str:
     """Put together the commit statement of batches of a form."""
@@ -228,7 +236,7 @@ def statement(form: Form) -> str:
     finished = FINISHED if form.finishes_calls else ""
     claimed, early = _claims(tables)
     early += HELD_ROWS if form.is_ordered else ""
-    rows, writes = [], ""
+    rows, writes, older = [], "", "NULL"
     at = (len(ONE) if form.is_one else FIXED) + 1
     for n, part in enumerate(tables):
         names = ", ".join(part.columns)
@@ -237,7 +245,8 @@ def statement(form: Form) -> str:
                 f"r{n} AS NOT MATERIALIZED (SELECT {_scalars(at, part.columns)}, 1::bigint AS j_),"
             )
             at += len(part.columns)
-            living = f"SELECT {part.values} FROM r{n} WHERE EXISTS (SELECT FROM live)"
+            alive = f"r{n} WHERE EXISTS (SELECT FROM live)"
+            living = f"SELECT {part.values} FROM {alive}"
         else:
             arrays = list(map(parameter, range(at, at + 1 + len(part.columns)), kinds_of(part)))
             rows.append(
@@ -245,8 +254,13 @@ def statement(form: Form) -> str:
                 f" WITH ORDINALITY AS r(j_, {names}, ord_)),"
             )
             at += len(arrays)
+            alive = f"r{n} WHERE {ALIVE}"
             living = source(part, n)
-        writes += f",\nw{n} AS (INSERT INTO {part.name} ({names}) {living} {part.conflict})"
+        then = part.conflict
+        if part.record is OutboxRow:
+            then += " RETURNING key"
+            older = OLDER.format(rows=alive, written=f"w{n}")
+        writes += f",\nw{n} AS (INSERT INTO {part.name} ({names}) {living} {then})"
     head, guards = (HEAD_OF_ONE, GUARDS_OF_ONE) if form.is_one else (HEAD, GUARDS)
     consumed = CONSUMED_BY_ONE.format(finished=finished) if form.consumes else ""
     decided = guards.format(
@@ -255,6 +269,7 @@ def statement(form: Form) -> str:
         finished=finished,
         consumed=consumed,
         writes=writes,
+        older=older,
     )
     return head.format(fence=FENCE) + "\n".join(rows) + decided
 
@@ -279,7 +294,7 @@ def _claims(tables: Sequence[Table[Any]]) -> tuple[str, str]:
 def source(part: Table[Any], n: int) -> str:
     """Select the rows of one table that are written: of live turns, and one for each key."""
     names = part.values
-    living = f"FROM r{n} WHERE j_ NOT IN (SELECT j FROM gone)"
+    living = f"FROM r{n} WHERE {ALIVE}"
     if part.claim or not part.key:
         return f"SELECT {names} {living}"
     key = ", ".join(part.key)

@@ -73,8 +73,9 @@ class StoreLaunching(KindPart[StoreState]):
     async def _facts(
         self, state: StoreState, message: BeginLaunch | ChangeLaunchSpec | StepFinished
     ) -> Facts:
-        """Read what the store remembers, unless it is in memory."""
-        del message
+        """Read what the store remembers, unless it is in memory or nothing is told."""
         if state.facts is not None:
             return state.facts
+        if not message.facts:
+            return {}
         return await memory.facts_by_key(self._database, state.store_id)

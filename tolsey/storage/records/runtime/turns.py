@@ -63,7 +63,8 @@ class BatchOutcome:
     Nothing was written for an actor in `fenced` (another process owns its slot), `stale` (its
     version on disk is not `base`) or `voided` (a duplicate turn had changed its state). A turn in
     `duplicates` wrote nothing; one that is in `early` as well is no repeat, but what its sender sent
-    before still waits in the outbox. Everything else is on disk.
+    before still waits in the outbox. Under the keys in `older` other rows waited than those of this batch.
+    Everything else is on disk.
     """
 
     fenced: frozenset[int] = frozenset()
@@ -71,6 +72,7 @@ class BatchOutcome:
     voided: frozenset[int] = frozenset()
     duplicates: frozenset[int] = frozenset()
     early: frozenset[int] = frozenset()
+    older: frozenset[str] = frozenset()
 
 
 @stored(
