@@ -1,9 +1,7 @@
 """A parent and its processes, as real ones, with a stand-in for the service."""
 
-import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -12,19 +10,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.piped import SECONDS, PipedProcesses
 from tolsey.commands.fleet import pause_seconds
 from tolsey.listeners import Listeners
 
 STAND_IN = Path(__file__).with_name("fleet_stand_in.py")
-SECONDS = 60.0
-"""Longer than anything here takes, on any machine."""
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 """As a service is started: what waits in a buffer at its end is part of what is tested."""
 
@@ -38,12 +33,8 @@ def eventually(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@dataclass
-class FleetProcess:
-    """A parent and its children; `gone` when the last of them has closed our pipe."""
-
-    folder: Path
-    process: subprocess.Popen[bytes] = field(init=False)
+class FleetProcess(PipedProcesses):
+    """A parent and its children."""
 
     def start(self, *more: str, stderr: int | None = None) -> None:
         with (self.folder / "log").open("wb") as log:
@@ -58,14 +49,7 @@ class FleetProcess:
     def ready(self) -> None:
         eventually(lambda: bool(self.said("service.ready")))
 
-    def said(self, event: str) -> list[dict[str, Any]]:
-        """List the parent's log lines of an event."""
-        lines = [json.loads(line) for line in (self.folder / "log").read_text().splitlines()]
-        return [line for line in lines if line["event"] == event]
-
-    @property
-    def started(self) -> list[int]:
-        """List the processes of all time."""
+    def children(self) -> list[int]:
         started = self.folder / "started"
         return [int(line) for line in started.read_text().split()] if started.exists() else []
 
@@ -92,19 +76,6 @@ class FleetProcess:
 
     def wait(self) -> int:
         return self.process.wait(SECONDS)
-
-    def gone(self, seconds: float = SECONDS) -> bool:
-        """Wait for the end of every process; False when one stays."""
-        assert self.process.stdout is not None
-        return bool(select.select([self.process.stdout], [], [], seconds)[0])
-
-    def end(self) -> None:
-        with self.process:
-            self.process.kill()
-            if not self.gone(0):
-                for pid in self.started:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
 
 
 def asked(made: socket.socket, line: str = "who") -> int:
@@ -186,7 +157,7 @@ def test_both_processes_answer_and_a_stop_is_clean(fleet: FleetProcess) -> None:
     answered = fleet.asks(60)
     fleet.signal(signal.SIGTERM)
 
-    assert set(answered) == set(fleet.started)
+    assert set(answered) == set(fleet.children())
     assert len(answered) == 2
     assert fleet.wait() == 0
     assert fleet.gone()
@@ -202,7 +173,7 @@ def test_a_request_under_way_is_answered_before_the_end(fleet: FleetProcess) -> 
     fleet.signal(signal.SIGTERM)
     answered = {int(made.makefile().readline()) for made in slow}
 
-    assert answered == taken == set(fleet.started)
+    assert answered == taken == set(fleet.children())
     assert fleet.wait() == 0
     for made in slow:
         made.close()
@@ -214,7 +185,7 @@ def test_a_killed_process_is_replaced_and_no_connection_is_refused_or_reset_mean
 ) -> None:
     fleet.start()
     fleet.ready()
-    victim, other = fleet.started
+    victim, other = fleet.children()
 
     os.kill(victim, signal.SIGSTOP)
     queued: list[socket.socket] = []
@@ -224,7 +195,7 @@ def test_a_killed_process_is_replaced_and_no_connection_is_refused_or_reset_mean
     later = fleet.asks(100)
     answered = Counter(asked(made) for made in queued)
 
-    successor = fleet.started[2]
+    successor = fleet.children()[2]
     assert set(answered) == {other, successor}, "those in its queue wait for its successor"
     assert set(later) <= {other, successor}
     (died,) = fleet.said("process.died")
@@ -252,7 +223,7 @@ def test_when_no_process_can_start_it_ends_after_one_try_each(fleet: FleetProces
 def test_while_one_cannot_come_back_the_others_serve(fleet: FleetProcess) -> None:
     fleet.start()
     fleet.ready()
-    victim, other = fleet.started
+    victim, other = fleet.children()
 
     (fleet.folder / "fail").touch()
     os.kill(victim, signal.SIGKILL)
@@ -261,20 +232,20 @@ def test_while_one_cannot_come_back_the_others_serve(fleet: FleetProcess) -> Non
 
     (fleet.folder / "fail").unlink()
     eventually(lambda: len(fleet.said("process.ready")) == 3)
-    assert set(fleet.asks(60)) == {other, fleet.started[-1]}
+    assert set(fleet.asks(60)) == {other, fleet.children()[-1]}
 
 
 def test_a_hangup_replaces_one_after_the_other_and_fails_nobody(fleet: FleetProcess) -> None:
     fleet.start()
     fleet.ready()
-    before = fleet.started
+    before = fleet.children()
 
     with ThreadPoolExecutor(1) as threads:
         fleet.signal(signal.SIGHUP)
         asking: Future[Counter[int]] = threads.submit(ask_until_replaced, fleet)
         answered = asking.result(SECONDS)
 
-    after = fleet.started[2:]
+    after = fleet.children()[2:]
     assert len(after) == 2
     assert set(answered) & set(before), "the former serve until their successors do"
     assert set(fleet.asks(60)) == set(after)
@@ -308,7 +279,7 @@ def test_a_successor_that_cannot_start_leaves_the_former_in_place(fleet: FleetPr
     fleet.signal(signal.SIGHUP)
 
     eventually(lambda: bool(fleet.said("fleet.kept")))
-    assert set(fleet.asks(60)) == set(fleet.started[:2])
+    assert set(fleet.asks(60)) == set(fleet.children()[:2])
     fleet.signal(signal.SIGTERM)
     assert fleet.wait() == 0
 
@@ -366,12 +337,12 @@ def test_nobody_to_read_its_log_keeps_it_from_nothing(fleet: FleetProcess) -> No
     reading, writing = os.pipe()
     fleet.start(stderr=writing)
     os.close(writing)
-    eventually(lambda: len(fleet.started) == 2)
+    eventually(lambda: len(fleet.children()) == 2)
     os.close(reading)
 
-    os.kill(fleet.started[0], signal.SIGKILL)
+    os.kill(fleet.children()[0], signal.SIGKILL)
 
-    eventually(lambda: len(fleet.started) == 3)
-    eventually(lambda: set(fleet.asks(20)) == set(fleet.started[1:]))
+    eventually(lambda: len(fleet.children()) == 3)
+    eventually(lambda: set(fleet.asks(20)) == set(fleet.children()[1:]))
     fleet.signal(signal.SIGTERM)
     assert fleet.wait() == 0

@@ -1,11 +1,7 @@
 """Processes of the service as an operator starts them, and people and platforms who ask them all the time."""
 
-import contextlib
 import itertools
-import json
 import os
-import select
-import signal
 import subprocess
 import sys
 import time
@@ -13,7 +9,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,21 +16,19 @@ import httpx
 
 from tests.http.people import KEYRING
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
+from tests.piped import SECONDS, PipedProcesses
 from tolsey.storage.database import Database
 
-SECONDS = 90.0
 CLIENTS = 8
 
 
 @dataclass
-class Fleet:
+class Fleet(PipedProcesses):
     """Two processes of the service behind one port, and their parent."""
 
-    folder: Path
     port: int
     settings: dict[str, str]
     server: str = "hypercorn"
-    process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
         unset = {"DATABASE_URL", "REDIS_URL"} - set(self.settings)
@@ -67,12 +60,6 @@ class Fleet:
                 stderr=log,
             )
 
-    def said(self, event: str) -> list[dict[str, Any]]:
-        """List the log lines of an event."""
-        # What is still being written has no end of a line yet.
-        *lines, _ = (self.folder / "log").read_text().split("\n")
-        return [line for line in map(json.loads, lines) if line["event"] == event]
-
     async def until_said(self, event: str, times: int = 1) -> list[dict[str, Any]]:
         end = time.monotonic() + SECONDS
         while len(said := self.said(event)) < times:
@@ -86,25 +73,12 @@ class Fleet:
         (line,) = await self.until_said("service.ready")
         return str(line["address"])
 
-    def serving(self) -> list[int]:
+    def children(self) -> list[int]:
         """List the processes that ever served, in their order."""
         return [line["pid"] for line in self.said("process.ready")]
 
     async def wait(self) -> int:
         return await anyio.to_thread.run_sync(self.process.wait, SECONDS)
-
-    def gone(self, seconds: float = SECONDS) -> bool:
-        """Wait until every process has closed our pipe; False when one stays."""
-        assert self.process.stdout is not None
-        return bool(select.select([self.process.stdout], [], [], seconds)[0])
-
-    def end(self) -> None:
-        with self.process:
-            self.process.kill()
-            if not self.gone(0):
-                for pid in self.serving():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
 
 
 @dataclass

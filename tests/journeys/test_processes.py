@@ -18,7 +18,8 @@ import pytest
 
 from tests.conftest import memory
 from tests.journeys.conftest import free_port
-from tests.journeys.served import CLIENTS, SECONDS, Fleet, load, recorded
+from tests.journeys.served import CLIENTS, Fleet, load, recorded
+from tests.piped import SECONDS
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.embedded import locks
@@ -48,7 +49,7 @@ async def test_what_is_sent_after_a_process_was_killed_is_answered(
     fleet: Fleet, database: Database
 ) -> None:
     async with load(await fleet.ready()) as seen:
-        victim = fleet.serving()[0]
+        victim = fleet.children()[0]
         handle = os.pidfd_open(victim)
         os.kill(victim, signal.SIGKILL)
         assert select.select([handle], [], [], SECONDS)[0]
@@ -68,7 +69,7 @@ async def test_a_hangup_replaces_both_under_load_and_fails_no_request(
     fleet: Fleet, database: Database
 ) -> None:
     async with load(await fleet.ready()) as seen:
-        before = fleet.serving()
+        before = fleet.children()
         fleet.process.send_signal(signal.SIGHUP)
         await fleet.until_said("process.stopped", 2)
         await seen.more(100)
@@ -76,7 +77,7 @@ async def test_a_hangup_replaces_both_under_load_and_fails_no_request(
     assert seen.failures == []
     assert set(seen.answers) == {200}
     assert seen.kept == await recorded(database)
-    after = fleet.serving()[2:]
+    after = fleet.children()[2:]
     assert len(after) == 2
     assert not set(before) & set(after)
 

@@ -24,7 +24,8 @@ from tests.campaigns.cluster.processes import CHECKOUT
 from tests.campaigns.releases.campaign import BEFORE, code_before
 from tests.http.people import KEYRING
 from tests.journeys.conftest import free_port
-from tests.journeys.served import SECONDS, Fleet, load, recorded
+from tests.journeys.served import Fleet, load, recorded
+from tests.piped import SECONDS
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
 
@@ -90,7 +91,7 @@ async def test_a_release_and_the_way_back_fail_no_request(
         fleet.end()
 
     assert is_newer == [True, False], "each release was there"
-    assert len(fleet.serving()) == 6
+    assert len(fleet.children()) == 6
     assert seen.failures == []
     assert set(seen.answers) == {200}
     assert seen.kept == await recorded(database)
