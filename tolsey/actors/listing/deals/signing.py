@@ -59,8 +59,38 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         raise Conflict("The deal moved meanwhile: ask for the document again.")
     event = signatures.SIGNED_BY_ALL[message.document_type]
     target_of(_case(turn, head, may_sell=message.may_sell), event)
+    asked = _asked(message)
+    data = {
+        "documentType": message.document_type,
+        "templateVersion": message.template_version,
+        "signers": [head.deal.buyer_id, head.deal.seller_id],
+        "expiresAt": signatures.moment(asked.expires_at),
+    }
+    turn.records.append(
+        LegalDocument(
+            sha256=asked.document_sha256,
+            deal_id=message.deal_id,
+            content=message.document,
+            made_at=message.at,
+        )
+    )
+    kept = turn.note(head, asked, "request", by=message.by, role=message.actor, data=data)
+    _enter(turn, kept, message)
+    due = SignatureDue(deal_id=message.deal_id, signature_id=kept.id, at=kept.expires_at)
+    turn.effects.append(
+        Tell(
+            to=listing(state.id),
+            message=due,
+            key=f"{kept.id}/expires",
+            due_at=kept.expires_at,
+        )
+    )
+    return answered(turn, kept)
+
+
+def _asked(message: RequestSignature) -> LegalSignature:
     digest = evidence.sha256(message.document.encode())
-    asked = LegalSignature(
+    return LegalSignature(
         id=message.signature_id,
         deal_id=message.deal_id,
         document_type=message.document_type,
@@ -74,18 +104,10 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         requested_at=message.at,
         expires_at=message.at + signatures.VALID_FOR,
     )
-    data = {
-        "documentType": message.document_type,
-        "templateVersion": message.template_version,
-        "signers": [head.deal.buyer_id, head.deal.seller_id],
-        "expiresAt": signatures.moment(asked.expires_at),
-    }
-    turn.records.append(
-        LegalDocument(
-            sha256=digest, deal_id=message.deal_id, content=message.document, made_at=message.at
-        )
-    )
-    kept = turn.note(head, asked, "request", by=message.by, role=message.actor, data=data)
+
+
+def _enter(turn: DealTurn, kept: LegalSignature, message: RequestSignature) -> None:
+    """Enter the request into the deal's history with the figures of its document, and tell the parties."""
     facts: dict[str, Any] = {
         "signatureId": kept.id,
         "documentType": kept.document_type,
@@ -109,16 +131,6 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     if said is not None and said.moved:
         # Both learn it, also who asked for the document (rules/marketplace#figures).
         turn.tell(deal, "revenue.moved", CLOCK)
-    due = SignatureDue(deal_id=deal.id, signature_id=kept.id, at=kept.expires_at)
-    turn.effects.append(
-        Tell(
-            to=listing(state.id),
-            message=due,
-            key=f"{kept.id}/expires",
-            due_at=kept.expires_at,
-        )
-    )
-    return answered(turn, kept)
 
 
 def _figures_of(message: RequestSignature) -> DealMetrics | None:
