@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.alerts.effects import FleetSigns, StatusWatch
 from tolsey.actors.job.discovery.effects import Discovery
-from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep
+from tolsey.actors.job.effects import CreditKeeping, JobEffects, Upkeep, Work
 from tolsey.actors.job.erasing.effects import Erasing
 from tolsey.actors.job.ticking.effects import LaunchTicks
 from tolsey.actors.listing.actor import ListingActor
@@ -59,6 +59,8 @@ from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
 from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing.sealed import Vault
+
+CallHandlers: TypeAlias = dict[type[Call[Any]], Any]
 
 
 class Parts:
@@ -140,8 +142,21 @@ class Parts:
             StorefrontActor(self.database),
         ]
 
-    def handlers(self) -> dict[type[Call[Any]], Any]:
+    def handlers(self) -> CallHandlers:
         """Say who performs which call."""
+        return {
+            **self._of_stores(),
+            **self._of_launches(),
+            **self._of_deals(),
+            **self._of_money(),
+            **self._of_people(),
+            **JobEffects(self._work_of_jobs(), self.clock).handlers(),
+            **StorefrontCalls(
+                self._outside.storefronts, self.database, self.clock, self._heal
+            ).handlers(),
+        }
+
+    def _of_stores(self) -> CallHandlers:
         store = StoreEffects(
             ask=self._ask,
             platform=self._outside.commerce,
@@ -151,6 +166,13 @@ class Parts:
             events_url=self._settings.base_url + EVENTS_PATH,
             invalidate=self.directory.invalidate,
         )
+        edits = EditCalls(
+            ask=self._ask,
+            editor=self._outside.commerce,
+            database=self.database,
+            vault=self.vault,
+            clock=self.clock,
+        )
         imports = OrderImportCalls(
             ask=self._ask,
             platform=self._outside.commerce,
@@ -158,6 +180,16 @@ class Parts:
             vault=self.vault,
             clock=self.clock,
         )
+        written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
+        return {
+            **store.handlers(),
+            **edits.handlers(),
+            **imports.handlers(),
+            **written.handlers(),
+            **(self.embedder.handlers() if self.embedder else {}),
+        }
+
+    def _of_launches(self) -> CallHandlers:
         launches = LaunchCalls(
             ask=self._ask,
             platform=self._outside.commerce,
@@ -172,22 +204,15 @@ class Parts:
         transfers = TransferCalls(
             ask=self._ask, platform=self._outside.commerce, vault=self.vault, clock=self.clock
         )
-        edits = EditCalls(
-            ask=self._ask,
-            editor=self._outside.commerce,
-            database=self.database,
-            vault=self.vault,
-            clock=self.clock,
-        )
-        listing_effects = ListingEffects(
+        return {**launches.handlers(), **writer.handlers(), **transfers.handlers()}
+
+    def _of_deals(self) -> CallHandlers:
+        listings = ListingEffects(
             self._outside.commerce,
             self._outside.seller_accounts,
             self.vault,
             self.database,
             self.clock,
-        )
-        storefronts = StorefrontCalls(
-            self._outside.storefronts, self.database, self.clock, self._heal
         )
         sealing = DocumentSealing(self.database, self.vault, self._settings.base_url, self.clock)
         providers = DealProviders(
@@ -202,30 +227,48 @@ class Parts:
         owners = OwnerLooks(
             self._ask, self._outside.commerce, self.database, self.vault, self.clock
         )
-        written = ExportWriter(self.files, self.database, self._reports, self._ask, self.clock)
+        return {
+            **listings.handlers(),
+            **sealing.handlers(),
+            **providers.handlers(),
+            **owners.handlers(),
+        }
+
+    def _of_money(self) -> CallHandlers:
+        return {
+            **ProcessorCalls(self._outside.payments, self.clock).handlers(),
+            **EventCalls(self._outside.payments).handlers(),
+            **AnswerCalls(self.database).handlers(),
+        }
+
+    def _of_people(self) -> CallHandlers:
+        return {
+            **self.mail.handlers(),
+            **self.status_webhooks.handlers(),
+            **AddressMarks(self.database, self.vault, self.clock).handlers(),
+        }
+
+    def _work_of_jobs(self) -> dict[str, Work]:
+        """Say what each job does, by its name."""
         throttle = Throttle(partial(retention.commit, self.database))
-        upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep).work()
-        keeping = CreditKeeping(
-            self.database, self._ask, clock=self.clock, throttle=throttle
-        ).work()
-        customers = CustomerAnswers(
-            self.files, self.database, self._reports, self.vault, self.clock
-        )
+        upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep)
+        keeping = CreditKeeping(self.database, self._ask, clock=self.clock, throttle=throttle)
         erasing = Erasing(
             self.database,
             self._ask,
             self._outside.vectors,
             listed=self._outside.objects,
             rehash=Rehashing(self.database, self.vault).of_shop,
-            customers=customers,
+            customers=CustomerAnswers(
+                self.files, self.database, self._reports, self.vault, self.clock
+            ),
             tell=self.mail.tell_people,
             throttle=throttle,
             clock=self.clock,
-        ).work()
-        payments = {"reconcile-payments": self.payments.reconcile}
+        )
         ticks = LaunchTicks(
             self.database, self._post, throttle, reminded_after=PLAYBOOK.reminded_after
-        ).work()
+        )
         discovery = Discovery(
             self.database,
             self._ask_for,
@@ -233,33 +276,18 @@ class Parts:
             dataset=self._outside.dataset,
             calibrate=partial(calibrate, self.database),
             clock=self.clock,
-        ).work()
+        )
         letters = StatusLetters(self.database, self._settings, self.mail, self.status_webhooks)
-        watch = StatusWatch(self.database, letters, self._fleet_signs, self.clock).work()
-        rooting = EsignRoots(self.database, self.vault, self.clock).work()
-        upkeep_of_all = {**upkeep, **keeping, **erasing, **payments, **rooting}
-        jobs = JobEffects({**upkeep_of_all, **discovery, **ticks, **watch}, self.clock)
+        watch = StatusWatch(self.database, letters, self._fleet_signs, self.clock)
         return {
-            **store.handlers(),
-            **edits.handlers(),
-            **imports.handlers(),
-            **launches.handlers(),
-            **transfers.handlers(),
-            **listing_effects.handlers(),
-            **jobs.handlers(),
-            **ProcessorCalls(self._outside.payments, self.clock).handlers(),
-            **EventCalls(self._outside.payments).handlers(),
-            **AnswerCalls(self.database).handlers(),
-            **self.mail.handlers(),
-            **self.status_webhooks.handlers(),
-            **AddressMarks(self.database, self.vault, self.clock).handlers(),
-            **(self.embedder.handlers() if self.embedder else {}),
-            **writer.handlers(),
-            **written.handlers(),
-            **sealing.handlers(),
-            **providers.handlers(),
-            **owners.handlers(),
-            **storefronts.handlers(),
+            **upkeep.work(),
+            **keeping.work(),
+            **erasing.work(),
+            "reconcile-payments": self.payments.reconcile,
+            **EsignRoots(self.database, self.vault, self.clock).work(),
+            **discovery.work(),
+            **ticks.work(),
+            **watch.work(),
         }
 
     async def _fleet_signs(self) -> FleetSigns:

@@ -118,35 +118,41 @@ async def running(
             storefronts=outside.storefronts,
             clock=clock,
         )
-        footing.offer(service)
-        agents = opened(service)
-        service.chat.persons_tools = partial(tools_of, service, agents.server)
-        if settings.llm_tools:
-            service.chat.tools = service.chat.persons_tools
-        preview = StorefrontPreview(service)
-        stack.push_async_callback(preview.close)
-        assets = AssetHost(settings.cdn_origins)
-        stack.push_async_callback(assets.close)
-        app = create_app(
-            service,
-            BLUEPRINTS,
-            receivers(
-                settings,
-                parts.runtime,
-                parts.directory,
-                parts.payments,
-                vectors=outside.vectors,
-                database=database,
-                vault=vault,
-                clock=clock,
-            ),
-            mounted={**agents.mounted, PREVIEW_PREFIX: preview},
-            hosts=partial(subaddresses, settings, agents=agents.on_subaddress, assets=assets),
-            requests=parts.requests,
-        )
+        app = _application(stack, service, parts)
         if timers:
             await start_timers(stack, runtime, database, clock)
         yield Running(service, app)
+
+
+def _application(stack: AsyncExitStack, service: Service, parts: Parts) -> ASGIApp:
+    """Make what answers over HTTP, with what the tools of people and agents need."""
+    settings = service.settings
+    footing.offer(service)
+    agents = opened(service)
+    service.chat.persons_tools = partial(tools_of, service, agents.server)
+    if settings.llm_tools:
+        service.chat.tools = service.chat.persons_tools
+    preview = StorefrontPreview(service)
+    stack.push_async_callback(preview.close)
+    assets = AssetHost(settings.cdn_origins)
+    stack.push_async_callback(assets.close)
+    return create_app(
+        service,
+        BLUEPRINTS,
+        receivers(
+            settings,
+            parts.runtime,
+            parts.directory,
+            parts.payments,
+            vectors=service.vectors,
+            database=service.database,
+            vault=service.vault,
+            clock=service.clock,
+        ),
+        mounted={**agents.mounted, PREVIEW_PREFIX: preview},
+        hosts=partial(subaddresses, settings, agents=agents.on_subaddress, assets=assets),
+        requests=parts.requests,
+    )
 
 
 async def _trace(stack: AsyncExitStack, settings: Settings, parts: Parts, process: str) -> None:
