@@ -1,5 +1,6 @@
 """Listings as answers show them: to their seller, and to anyone."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import orjson
 
 from tolsey.actors.listing import lifecycle, verification
 from tolsey.actors.refusals import NotFound
+from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.market.selling import (
     DefinitionChangeAnswer,
     ListingAnswer,
@@ -61,6 +63,18 @@ async def shown_to_seller(view: ListingView) -> ListingAnswer:
     """Show a listing to its seller, with how many look at it."""
     found = await market.attention_of(service().database, [view.listing.id])
     return to_seller(view, now(), found[view.listing.id])
+
+
+async def page_to_seller(found: Sequence[ListingView], limit: int) -> ListAnswer[ListingAnswer]:
+    """Show a page of what was found as `shown_to_seller` does."""
+    at = now()
+    attention = await market.attention_of(service().database, [view.listing.id for view in found])
+    return list_of(
+        found,
+        limit,
+        key=lambda view: view.listing.id,
+        answer=lambda view: to_seller(view, at, attention[view.listing.id]),
+    )
 
 
 def private_of(listing: ListingRecord) -> PrivateAnswer:

@@ -4,16 +4,16 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.messages import ReviewListing, ReviewVerification, listing
-from tolsey.http.answers.base import ListAnswer, list_of
+from tolsey.http.answers.base import ListAnswer
 from tolsey.http.answers.market.selling import ListingAnswer
 from tolsey.http.selling.badge import RED_FLAGS
-from tolsey.http.selling.listing_views import existing, shown, to_seller
+from tolsey.http.selling.listing_views import existing, page_to_seller, shown
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import Reason
 from tolsey.http.web.context import ask, now, service
 from tolsey.http.web.paging import PageQuery
 from tolsey.storage.reports.pool import OPERATORS
-from tolsey.storage.selling import listings, market
+from tolsey.storage.selling import listings
 
 VERDICTS = {"flag": "fraud.flag", "clear": "admin.clear", "reject": "admin.reject"}
 
@@ -25,20 +25,13 @@ tag_blueprint(routes, ["Operators"])
 @administrator
 async def list_flagged(query_args: PageQuery) -> ListAnswer[ListingAnswer]:
     """List the listings whose numbers look odd: the review queue of revenue verification."""
-    at = now()
     found = await listings.page_flagged(
         service().reports.of(OPERATORS),
         tuple(RED_FLAGS),
         query_args.after or None,
         query_args.limit + 1,
     )
-    attention = await market.attention_of(service().database, [view.listing.id for view in found])
-    return list_of(
-        found,
-        query_args.limit,
-        key=lambda view: view.listing.id,
-        answer=lambda view: to_seller(view, at, attention[view.listing.id]),
-    )
+    return await page_to_seller(found, query_args.limit)
 
 
 @routes.post("/<listing_id>/<any(approve, reject, suspend, reinstate):verdict>")

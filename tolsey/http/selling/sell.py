@@ -22,12 +22,12 @@ from tolsey.actors.listing.messages import (
 from tolsey.actors.listing.source import SourceInUse
 from tolsey.actors.ports import ApiVersionTooOld
 from tolsey.actors.refusals import NotFound, Unprocessable
-from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent, list_of
+from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent
 from tolsey.http.answers.market.selling import ListingAnswer, OpenedProofAnswer, ProofAnswer
 from tolsey.http.billing.payout_accounts import require_seller_account
 from tolsey.http.selling.attestation import opening_of, signed, verification_of
 from tolsey.http.selling.bodies import ListingChanges, NewListing
-from tolsey.http.selling.listing_views import existing, shown, shown_to_seller, to_seller
+from tolsey.http.selling.listing_views import existing, page_to_seller, shown, shown_to_seller
 from tolsey.http.selling.merchant_apps import MerchantApp, tried
 from tolsey.http.selling.restricted_keys import PaymentsKey, ending, opened_account
 from tolsey.http.web import limits, policies
@@ -45,7 +45,7 @@ from tolsey.http.web.paging import OrganizationQuery
 from tolsey.http.web.repeats.idempotency import idempotent
 from tolsey.runtime.errors import TurnFailed
 from tolsey.storage.records.selling.listing import COMMERCE, PAYMENTS
-from tolsey.storage.selling import listings, market
+from tolsey.storage.selling import listings
 
 routes = Blueprint("sell", __name__, url_prefix="/api/sell/listings")
 tag_blueprint(routes, ["Selling"])
@@ -75,14 +75,7 @@ async def list_listings(query_args: OrganizationQuery) -> ListAnswer[ListingAnsw
         query_args.after or None,
         query_args.limit + 1,
     )
-    at = now()
-    attention = await market.attention_of(service().database, [view.listing.id for view in found])
-    return list_of(
-        found,
-        query_args.limit,
-        key=lambda view: view.listing.id,
-        answer=lambda view: to_seller(view, at, attention[view.listing.id]),
-    )
+    return await page_to_seller(found, query_args.limit)
 
 
 @routes.post("")
