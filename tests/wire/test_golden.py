@@ -16,6 +16,7 @@ from tolsey.actors.organization.billing.payment_events.catalogue import TYPES
 from tolsey.runtime.codec import decode, encode, reply_type
 from tolsey.runtime.messages import REGISTERED, Message
 
+KEPT = kept()
 FACTS = {f"facts.{kind.facts.__name__}": kind.facts for kind in TYPES.values()}
 
 
@@ -27,10 +28,10 @@ def test_every_class_that_waits_or_crosses_is_in_a_golden_file() -> None:
     assert behind(kept(), classes()) == [], f"run: {COMMAND}"
 
 
-@pytest.mark.parametrize("name", [name for name in kept() if name in REGISTERED])
+@pytest.mark.parametrize("name", [name for name in KEPT if name in REGISTERED])
 def test_a_row_of_the_release_before_is_read_whole_by_either_name(name: str) -> None:
     kind, _, alone = name.partition(".")
-    file = kept()[name]
+    file = KEPT[name]
     example = file["holds"]["example"]
     text = orjson.dumps(example).decode()
     assert orjson.loads(encode(decode(name, kind, text))) == example
@@ -41,7 +42,7 @@ def test_a_row_of_the_release_before_is_read_whole_by_either_name(name: str) -> 
 
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_facts_that_the_release_before_kept_are_read_whole(name: str) -> None:
-    assert reads(FACTS[name], kept()[name]["holds"]["example"])
+    assert reads(FACTS[name], KEPT[name]["holds"]["example"])
 
 
 # Planted changes of a class.
