@@ -149,8 +149,17 @@ class Forks:
     def _take_over(self, one: Fork) -> None:
         """Give it the later half of the longest share that is left."""
         other = max(self._forks, key=lambda fork: len(fork.left))
-        middle = len(other.left) // 2
-        other.left, one.left = other.left[:middle], other.left[middle:]
+        middle = self._border(other.left)
+        other.left, one.left = range(other.left.start, middle), range(middle, other.left.stop)
+
+    def _border(self, left: range) -> int:
+        """Find the middle of what is left, or the nearest place to it where a file begins.
+
+        Tests of one file share what it sets up once, which may be a large database.
+        """
+        middle, items = (left.start + left.stop) // 2, self._session.items
+        begins = [at for at in left[1:] if items[at].path != items[at - 1].path]
+        return min(begins, key=lambda at: abs(at - middle), default=middle)
 
     def _bury(self, one: Fork) -> None:
         self._selector.unregister(one.line.end)

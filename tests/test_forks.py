@@ -14,11 +14,20 @@ def test_number(number):
         ran.write(f"{number} {os.getpid()}\\n")
     assert number != 7
 """
+SHARED = """
+import os, time, pytest
+@pytest.mark.parametrize("number", range(8))
+def test_number(number):
+    time.sleep(0.05)
+    with open("ran", "a") as ran:
+        ran.write(f"{__name__} {os.getpid()}\\n")
+"""
 DEATH = "import os\ndef test_death():\n    os._exit(3)\ndef test_other():\n    pass\n"
 
 
-def run_in_forks(folder: Path, text: str) -> "subprocess.CompletedProcess[str]":
-    (folder / "test_it.py").write_text(text)
+def run_in_forks(folder: Path, *texts: str) -> "subprocess.CompletedProcess[str]":
+    for number, text in enumerate(texts):
+        (folder / f"test_{number}.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.forks", "--forks", "3", str(folder)],
@@ -40,7 +49,15 @@ def test_every_test_runs_once_in_several_processes_and_a_failure_is_told(tmp_pat
     assert "1 failed, 39 passed" in done.stdout
 
 
+def test_who_takes_over_takes_whole_files_while_there_are_any(tmp_path: Path) -> None:
+    assert run_in_forks(tmp_path, TESTS.replace("7", "41"), *[SHARED] * 4).returncode == 0
+    ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
+    processes = {name: {of for what, of in ran if what == name} for name, _ in ran}
+    # 72 tests are shared among three: the last share begins within the second of the files that wait.
+    assert sum(len(of) == 1 for name, of in processes.items() if not name.isdigit()) >= 2
+
+
 def test_a_process_that_ends_fails_the_run_and_names_its_test(tmp_path: Path) -> None:
     done = run_in_forks(tmp_path, DEATH)
     assert done.returncode == 1
-    assert "a process ended with 3 in ['test_it.py::test_death']" in done.stdout
+    assert "a process ended with 3 in ['test_0.py::test_death']" in done.stdout

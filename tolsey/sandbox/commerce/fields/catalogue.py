@@ -15,7 +15,6 @@ from tolsey.sandbox.commerce.shop.state import Shop
 
 TAX_RATE = 0.1
 """What a shop charges at home, as the platform's own rates would say."""
-MOST_AVAILABLE = 1_000_000_000
 
 
 def by_identifier(_root: Any, call: Call) -> Product | None:
