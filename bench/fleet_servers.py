@@ -154,6 +154,11 @@ class Postgres:
         self.asked["slots moved"] += len(given)
         return given
 
+    async def release(self, owner: str) -> None:
+        """Give every slot of an owner to nobody."""
+        held = {slot: one.epoch for slot, one in self.slots.items() if one.owner == owner}
+        await self.take(None, held)
+
     async def pin(self, slot: int, process: str | None) -> None:
         """Nobody pins anything here."""
         raise NotImplementedError

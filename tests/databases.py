@@ -67,6 +67,10 @@ SELECT count(*), count(*) FILTER (WHERE age(changed) < age($1::text::xid)), (
 
 What the server brings, whose numbers are smaller, is nobody's to change.
 """
+FREE_SLOTS = """
+UPDATE slot_epochs SET owner = NULL, pinned_to = NULL WHERE owner IS NOT NULL OR pinned_to IS NOT NULL;"""
+"""Every service has all slots under new epochs: to write 1,024 rows anew, and to plan each commit anew after the
+vacuum that they need, would take longest of all."""
 VISITED = """
 SELECT 1 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1::int[])"""
@@ -236,6 +240,8 @@ class Databases:
                     f"IF (SELECT is_called OR last_value <> 1 FROM {name}) THEN"  # noqa: S608 - our own names
                     f" PERFORM setval('{name}', 1, false); END IF;"
                 )
+            elif name == "slot_epochs":
+                steps.append(FREE_SLOTS)
             elif await connection.fetchrow(f"SELECT 1 FROM {name}"):  # noqa: S608
                 await connection.execute(f"CREATE TEMP TABLE kept_{name} AS TABLE {name}")
                 steps.append(

@@ -952,7 +952,7 @@ WRITING: Final = {
         *("Outbox.postpone", "Outbox.replace"),
     },
     "lifecycle.retention": {"commit"},
-    "runtime.slots": {"Slots.beat", "Slots.forget", "Slots.pin"},
+    "runtime.slots": {"Slots.beat", "Slots.forget", "Slots.pin", "Slots.release"},
 }
 
 

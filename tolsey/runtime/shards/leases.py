@@ -117,7 +117,7 @@ class Observer:
                 if before is not None and line is not None:
                     self._beating[process] = None
                     self._gone.pop(process, None)  # whoever beats has not ended
-            if process not in self._gone and self._is_gone(process):
+            if process not in self._gone and process != self._me and self._is_gone(process):
                 self._gone[process] = None
         for process in [known for known in self._seen if known not in lines]:
             if self.is_dead(process) and process not in holders:

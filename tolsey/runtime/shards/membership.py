@@ -87,6 +87,9 @@ class SlotMap(Protocol):
     ) -> dict[int, int]:
         """Give slots to an owner where the epoch is still the one that was seen."""
 
+    async def release(self, owner: str) -> None:
+        """Give every slot of an owner to nobody."""
+
     async def pin(self, slot: int, process: str | None) -> None:
         """Keep a slot with a process."""
 

@@ -119,6 +119,12 @@ class Ownership:
             for process, line in sorted(lines.items())
         ]
 
+    async def joined(self) -> None:
+        """Wait until this process has beaten and looked at the map for the first time."""
+        await self._round_ended.wait()
+        if self._away_since is not None:
+            await self.round()
+
     async def round(self) -> None:
         """Wait until this process has beaten and looked at the map once more."""
         self._map_is_old = True
@@ -325,13 +331,13 @@ class Ownership:
 
     async def _take_orphans(self) -> None:
         """Take the slots that nobody alive holds and that are to be ours."""
-        if not self._orphans(self._observer.may_be_dead):
-            return
-        # The map before the beat: whoever comes back to life between the two has a new epoch, and
-        # our claim of the old one fails.
-        await self._read_map()
-        await self._beat()
-        orphans = self._orphans(self._observer.is_dead)
+        orphans = self._orphans(self._observer.may_be_dead)
+        if any(owner is not None for owner in orphans.values()):
+            # The map before the beat: whoever comes back to life between the two has a new epoch,
+            # and our claim of the old one fails. Where nobody was, nobody comes back.
+            await self._read_map()
+            await self._beat()
+            orphans = self._orphans(self._observer.is_dead)
         if not orphans:
             return
         seen = {slot: self.holdings[slot].epoch for slot in orphans}
@@ -408,10 +414,8 @@ class Ownership:
 
     async def release(self) -> None:
         """Leave what is still ours to whoever comes; call it when no turn can commit any more."""
-        holdings = await self._slots.read()
-        held = {slot: one.epoch for slot, one in holdings.items() if one.owner == self.id}
         self._runtime.slots.epochs.clear()
-        await self._slots.take(None, held, from_owner=self.id)
+        await self._slots.release(self.id)
         await self._slots.forget(self.id)
         await self._presence.forget(self.id)
         await self.tell_change()

@@ -31,9 +31,9 @@ def place(members: Sequence[str], holdings: Mapping[int, Holding]) -> Mapping[in
 
 @lru_cache(maxsize=4)
 def _heaviest(members: tuple[str, ...]) -> Mapping[int, str]:
+    if len(members) <= 1:  # who is alone need not be weighed
+        return {slot: alone for alone in members for slot in range(SLOTS)}
     weighed = [(process, weights(process)) for process in members]
-    if not weighed:
-        return {}
     return {
         slot: max(weighed, key=lambda one, at=slot: one[1][at])[0]  # type: ignore[misc]  # the default binds
         for slot in range(SLOTS)

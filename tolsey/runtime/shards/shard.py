@@ -80,7 +80,7 @@ class Shard:
             asyncio.create_task(self.bus.run(), name="bus"),
         ]
         with anyio.move_on_after(self._lease_seconds):
-            await self.round()
+            await self._ownership.joined()
         return self
 
     async def __aexit__(

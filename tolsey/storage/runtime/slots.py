@@ -18,13 +18,15 @@ class Slots:
 
     async def read(self) -> dict[int, Holding]:
         """Read who holds each of the 1,024 slots, and how often they had beaten by then."""
+        # A line for each holder: every process reads this several times in each lease.
         rows = await self._database.fetch(
-            "SELECT slot, epoch, owner, pinned_to, beat"
-            " FROM slot_epochs LEFT JOIN process_beats ON process = owner"
+            "SELECT owner, pinned_to, beat, array_agg(slot), array_agg(epoch)"
+            " FROM slot_epochs LEFT JOIN process_beats ON process = owner GROUP BY 1, 2, 3"
         )
         return {
             slot: Holding(epoch, owner, pinned_to, beat)
-            for slot, epoch, owner, pinned_to, beat in rows
+            for owner, pinned_to, beat, slots, epochs in rows
+            for slot, epoch in zip(slots, epochs, strict=True)
         }
 
     async def beat(self, process: str, number: int) -> None:
@@ -63,6 +65,18 @@ class Slots:
             from_owner,
         )
         return {row["slot"]: row["epoch"] for row in rows}
+
+    async def release(self, owner: str) -> None:
+        """Give every slot of an owner to nobody; it waits for commits under the old epochs."""
+        await self._database.execute(
+            """
+            WITH mine AS MATERIALIZED (
+                SELECT slot FROM slot_epochs WHERE owner = $1 ORDER BY slot FOR NO KEY UPDATE)
+            UPDATE slot_epochs s SET epoch = s.epoch + 1, owner = NULL, claimed_at = now()
+            FROM mine WHERE s.slot = mine.slot
+            """,
+            owner,
+        )
 
     async def pin(self, slot: int, process: str | None) -> None:
         """Keep a slot with a process for as long as that lives."""
