@@ -2,13 +2,27 @@
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tolsey
 from tests.http.people import settings_of
+from tolsey.actors.listing.actor import ListingActor
+from tolsey.actors.listing.state import ListingState
+from tolsey.actors.store.actor import StoreActor
+from tolsey.actors.store.state import StoreState
+from tolsey.runtime.actor import handles
+from tolsey.runtime.decision import Decision
+from tolsey.runtime.messages import ActorId, Message
+from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
+from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.journal import Journal
+from tolsey.storage.runtime.outbox import Outbox
 from tolsey.storage.sealing import keys, rotation
 from tolsey.storage.sealing.keys import KeyringError
 from tolsey.storage.sealing.rotation import COLUMNS, SealedColumn
@@ -29,6 +43,46 @@ ROWS: Mapping[str, Mapping[str, str]] = {
 }
 ELSEWHERE = {"state", "token"}
 """What is sealed and handed out, not kept: it ends with its key."""
+KIND = "store"
+"""Whose messages are named here."""
+NOON = datetime(2027, 1, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRows(Message[int]):
+    """Write rows with sealed texts anew, for what else stands in them."""
+
+    number: int
+
+
+class RewritingStore(StoreActor):
+    @handles(RewriteRows)
+    def rewrite(self, state: StoreState, message: RewriteRows) -> Decision[StoreState, int]:
+        assert state.connection is not None
+        assert state.launch is not None
+        after = replace(
+            state,
+            connection=replace(
+                state.connection, refused_at=NOON + timedelta(minutes=message.number)
+            ),
+            launch=state.launch.with_head(tax_lines=message.number),
+            operations=tuple(replace(one, looks=message.number) for one in state.operations),
+            shops=tuple(
+                replace(one, first_connected_at=NOON + timedelta(minutes=message.number))
+                for one in state.shops
+            ),
+        )
+        return Decision(after, reply=message.number)
+
+
+class RewritingListing(ListingActor):
+    @handles(RewriteRows)
+    def rewrite(self, state: ListingState, message: RewriteRows) -> Decision[ListingState, int]:
+        proofs = tuple(
+            replace(one, source=one.source and replace(one.source, client_id=str(message.number)))
+            for one in state.proofs
+        )
+        return Decision(replace(state, proofs=proofs), reply=message.number)
 
 
 def sealed(vault: Vault, column: SealedColumn, text: str) -> str:
@@ -139,6 +193,41 @@ async def test_everything_is_opened_by_the_new_key_alone_afterwards(database: Da
     assert kept is not None
     assert kept["a"] == "1"
     assert [portion async for portion in rotation.rotate(database, ring)] == []
+
+
+async def test_an_actor_in_memory_writes_no_text_back_that_was_sealed_anew_on_disk(
+    database: Database,
+) -> None:
+    await fill(database, Vault.from_keys(OLD))
+    held = [one for one in COLUMNS if one.held_by]
+    asked = {one.held_by: ActorId(one.held_by, ROWS[one.table][one.tenant]) for one in held}
+    journal = Journal(database)
+    async with Runtime(
+        [RewritingStore(database), RewritingListing(database)],
+        journal,
+        Outbox(database),
+        partial(slots.versions, database),
+        epochs=await slots.claim(database, "test"),
+    ) as runtime:
+        for to in asked.values():
+            assert await runtime.ask(to, RewriteRows(1)) == 1
+        for column in held:
+            assert await rotation.waiting(database, "new", column) == 1, column
+        async for _ in rotation.rotate(database, Vault.from_keys(f"{NEW},{OLD}")):
+            pass
+        for to in asked.values():
+            assert await runtime.ask(to, RewriteRows(2)) == 2
+    await journal.close()
+    for column in held:
+        assert await read(database, Vault.from_keys(NEW), column) == f"plain {column.place}"
+    row = await database.fetchrow(
+        "SELECT tax_lines, client_id FROM store_launches, revenue_sources"
+    )
+    assert row is not None
+    assert tuple(row) == (2, "2")
+    journaled = "SELECT message FROM actor_journal WHERE kind = 'listing' ORDER BY version"
+    lines = [row["message"] for row in await database.fetch(journaled)]
+    assert lines == ["RewriteRows", "rotate-keys", "RewriteRows"]
 
 
 async def test_a_run_that_is_stopped_goes_on_with_what_is_left(

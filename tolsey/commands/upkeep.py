@@ -71,9 +71,9 @@ def _accept_keys(read: Settings) -> None:
 def rotate_keys() -> None:
     """Seal anew, with the first of ENCRYPTION_KEYS, what the others sealed; stopped, it goes on where it was.
 
-    Processes may serve meanwhile. Run it again until it says that nothing is left: what a process
-    had in memory is written as it was. Then take the other keys out of ENCRYPTION_KEYS and run it
-    once more: the data ask for them no longer.
+    Processes may serve meanwhile: what they have in memory they read anew before they write it. Run it
+    again until it says that nothing is left: what waited for its turn comes as it was sealed. Then take the
+    other keys out of ENCRYPTION_KEYS and run it once more: the data ask for them no longer.
     """
     from tolsey.storage.sealing import keys, rotation  # noqa: PLC0415 - only this command needs them
 

@@ -1,9 +1,9 @@
 """SQL for what the journal keeps of an actor: its turns, and the way back to the states before them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from tolsey.storage.database import Reader, Row
+from tolsey.storage.database import Reader, Row, Transaction
 
 AT_ONCE: Final = 200
 
@@ -59,3 +59,26 @@ async def ways_back(
         if len(rows) < AT_ONCE:
             return
         newest = rows[-1]["version"] - 1
+
+
+async def outdate(tx: Transaction, kind: str, keys: Sequence[str], by: str) -> None:
+    """Have actors read themselves back before they write again: somebody else changes their rows.
+
+    Called before the rows are changed: a turn on its way to disk locks them in this order, too. What of the state
+    can be shown stays as it was, so the way back leads past it.
+    """
+    await tx.execute(
+        """
+        WITH held AS MATERIALIZED (
+            SELECT kind, key FROM actors WHERE kind = $1 AND key = ANY($2::text[])
+            ORDER BY kind, key FOR UPDATE),
+        moved AS (
+            UPDATE actors a SET version = a.version + 1 FROM held
+            WHERE a.kind = held.kind AND a.key = held.key RETURNING a.kind, a.key, a.version)
+        INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, way_back)
+        SELECT kind, key, version, $3, $3, 0, '[]' FROM moved
+        """,
+        kind,
+        list(keys),
+        by,
+    )

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from tolsey.storage.commerce import connections
 from tolsey.storage.database import Database, Reader, Transaction
+from tolsey.storage.runtime import journal_turns
 from tolsey.storage.sealing.sealed import VERSION, SealBroken, Vault
 from tolsey.storage.selling import listings
 
-PORTION: Final = 500
-"""Rows that are sealed again in one transaction."""
+PORTION: Final = 100
+"""Rows that are sealed again in one transaction; so long it holds up turns of their actors, and what commits with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class SealedColumn:
     tenant: str
     kept_as: str = ""
     """Where it stands, if that is not the column that it was sealed for."""
+    held_by: str = ""
+    """The kind of actor that has it in memory, its key the tenant, and writes it back with its row."""
 
     @property
     def place(self) -> str:
@@ -63,6 +66,7 @@ COLUMNS: Final = (
         key=("store_id", "shop_key"),
         row=itemgetter("shop_key"),
         tenant="store_id",
+        held_by="store",
     ),
     SealedColumn(
         table=connections.TABLE,
@@ -70,6 +74,7 @@ COLUMNS: Final = (
         key=CONNECTION,
         row=STORE,
         tenant="store_id",
+        held_by="store",
     ),
     SealedColumn(
         table=connections.TABLE,
@@ -77,6 +82,7 @@ COLUMNS: Final = (
         key=CONNECTION,
         row=STORE,
         tenant="store_id",
+        held_by="store",
     ),
     SealedColumn(
         table=connections.TABLE,
@@ -84,6 +90,7 @@ COLUMNS: Final = (
         key=CONNECTION,
         row=STORE,
         tenant="store_id",
+        held_by="store",
         kept_as="metadata.formerClientSecretEncrypted",
     ),
     *(
@@ -102,6 +109,7 @@ COLUMNS: Final = (
         key=("listing_id", "provider"),
         row=_source,
         tenant="listing_id",
+        held_by="listing",
     ),
     SealedColumn(
         table="agent_operations",
@@ -109,6 +117,7 @@ COLUMNS: Final = (
         key=("store_id", "operation_id"),
         row=itemgetter("operation_id"),
         tenant="store_id",
+        held_by="store",
     ),
     SealedColumn(
         table="store_launches",
@@ -116,6 +125,7 @@ COLUMNS: Final = (
         key=("store_id",),
         row=STORE,
         tenant="store_id",
+        held_by="store",
     ),
     SealedColumn(
         table="outbound_mail",
@@ -193,13 +203,16 @@ async def on_the_way(database: Reader, key_id: str) -> Mapping[str, int]:
 async def rotate(database: Database, vault: Vault) -> AsyncIterator[Portion]:
     """Seal again what other keys sealed, in portions; stopped, it goes on with what is left.
 
-    What somebody else wrote meanwhile stays as they wrote it.
+    What somebody else wrote meanwhile stays as they wrote it, and what actors have in memory they read anew.
     """
     for column in COLUMNS:
         after: tuple[str, ...] | None = None
         while True:
             async with database.transaction() as tx:
                 rows = await _next(tx, vault, column, after)
+                if column.held_by:
+                    tenants = [one[column.tenant] for one in rows]
+                    await journal_turns.outdate(tx, column.held_by, tenants, "rotate-keys")
                 done = [await _seal_again(tx, vault, column, one) for one in rows]
             if not rows:
                 break
