@@ -74,7 +74,7 @@ class Clients:
         """Sign in, and make the organizations, their stores and their connections."""
         for service in self._services:
             door = httpx.AsyncClient(
-                base_url=f"http://127.0.0.1:{service.front.port}",
+                base_url=f"http://127.0.0.1:{service.door}",
                 headers={"Origin": BASE},
                 timeout=10,
                 limits=httpx.Limits(max_connections=self.count),
@@ -225,13 +225,19 @@ class Clients:
     ) -> httpx.Response | None:
         """Ask once, and count what was said; None when nothing was."""
         try:
-            answer = await self.doors[place].request(method, path, **request)  # type: ignore[arg-type]  # as httpx takes it
+            answer = await self.request(place, method, path, **request)
         except httpx.HTTPError as error:
             self.model.told[f"{what} {type(error).__name__}"] += 1
             return None
         code = "" if answer.is_success else f" {answer.json().get('code', '')}"
         self.model.told[f"{what} {answer.status_code}{code}"] += 1
         return answer
+
+    async def request(
+        self, place: int, method: str, path: str, **request: object
+    ) -> httpx.Response:
+        """Ask at one place. Raises HTTPError."""
+        return await self.doors[place].request(method, path, **request)  # type: ignore[arg-type]  # as httpx takes it
 
 
 async def done(door: httpx.AsyncClient, method: str, path: str, **body: object) -> dict[str, str]:

@@ -46,6 +46,8 @@ class Setting(Terms):
     commerce_url: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     """More variables, of what else stands outside."""
+    is_direct: bool = False
+    """Whether services reach PostgreSQL, and clients them, past the cables: where no fault befalls those."""
 
 
 class Service(Node):
@@ -60,12 +62,18 @@ class Service(Node):
         self.postgres = Link(ground.postgres_socket, passes=self.commits.passes)
         self.port = free_port()
         self.front = Link(self.port)
+        self._ground = ground
         self.shards = shards
         self.checkout = CHECKOUT
         """Whose code runs here, from the next start on."""
         self.wire_form = "1"
         self._setting = terms
         self._http: httpx.AsyncClient
+
+    @property
+    def door(self) -> int:
+        """The port that clients ask."""
+        return self.port if self._setting.is_direct else self.front.port
 
     @asynccontextmanager
     async def standing(self) -> AsyncIterator["Service"]:
@@ -81,7 +89,11 @@ class Service(Node):
     def _spawn(self) -> "subprocess.Popen[bytes]":
         self.id, self.told_to_leave = "", False
         # Each connects as a user of its own, by which the rows tell who did what.
-        database = f"postgresql://{self.name}@127.0.0.1:{self.postgres.port}/postgres"
+        where = f"postgresql://{self.name}@127.0.0.1:{self.postgres.port}/postgres?"
+        if self._setting.is_direct:
+            where = (
+                f"postgresql://{self.name}@/postgres?host={self._ground.postgres_socket.parent}&"
+            )
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -92,7 +104,7 @@ class Service(Node):
                 ],
                 env={
                     **kept,
-                    "DATABASE_URL": f"{database}?sslmode=disable",
+                    "DATABASE_URL": f"{where}sslmode=disable",
                     "REDIS_URL": f"redis://127.0.0.1:{self.redis.port}/0",
                     "LEASE_SECONDS": str(self._setting.lease_seconds),
                     "ENCRYPTION_KEYS": self._setting.keyring,

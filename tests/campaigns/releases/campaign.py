@@ -9,7 +9,7 @@ import sys
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,6 +82,26 @@ SELECT kind || '.' || message AS name, count(*) AS n FROM actor_journal GROUP BY
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A process that gave way to another under load."""
+
+    service: str
+    was: str
+    becomes: str
+    """The releases, and the forms that they write."""
+    under_way: int
+    """How many operations were as it was told to leave."""
+    ended: int
+    """How many came to their end, anywhere, until the next one served."""
+    seconds: float
+
+    def found(self) -> Iterator[Finding]:
+        """A release that comes or goes while nothing is asked for proves nothing."""
+        if not (self.under_way and self.ended):
+            yield Finding("idle", str(self))
+
+
 @dataclass
 class Outcome:
     """What was done and found."""
@@ -93,6 +113,7 @@ class Outcome:
     """How often each class of message was taken by its actor and written down."""
     crossed: Counter[tuple[str, str, str]]
     """How often each class went from a process of one release to one of the other."""
+    replaced: list[Replaced]
     found: list[Finding]
 
     def __str__(self) -> str:
@@ -105,8 +126,19 @@ class Outcome:
         )
         return (
             f"releases operations={self.operations} seconds={self.seconds:.0f}"
-            f" findings={len(self.found)}\n  answers {answers}\n  turns {names}{crossings}"
+            f" findings={len(self.found)} {meanwhile(self.replaced)}"
+            f"\n  answers {answers}\n  turns {names}{crossings}"
         )
+
+
+def meanwhile(replaced: Sequence[Replaced]) -> str:
+    """Say how much was asked for while processes were replaced."""
+    return (
+        f"replaced={len(replaced)}"
+        f" under_way_then={min((one.under_way for one in replaced), default=0)}"
+        f"..{max((one.under_way for one in replaced), default=0)}"
+        f" ended_meanwhile={sum(one.ended for one in replaced)}"
+    )
 
 
 def code_before(folder: Path) -> Path | None:
@@ -146,7 +178,7 @@ async def campaign(
         if planted:
             await base.execute(planted)
         others = await stack.enter_async_context(outside(seed))
-        setting = Setting(LEASE_SECONDS, keyring, environment=others.environment)
+        setting = Setting(LEASE_SECONDS, keyring, environment=others.environment, is_direct=True)
         services = [
             Service(place, base, setting, shards=1, beats=beats) for place in range(SERVICES)
         ]
@@ -182,6 +214,7 @@ class _Run:
     times: Times
     say: Callable[[str], object]
     traffic: Traffic = field(init=False)
+    replaced: list[Replaced] = field(default_factory=list)
 
     async def judged(self, operations: int, steps: Steps) -> Outcome:
         began = shown = time.monotonic()
@@ -209,8 +242,11 @@ class _Run:
                 task.cancel()
             await asyncio.gather(working, forgetting, return_exceptions=True)
         taken = Counter({row["name"]: row["n"] for row in await self.ground.fetch(TAKEN)})
+        for one in self.replaced:
+            found += one.found()
         crossed = self.crossings.between_releases
-        return Outcome(self.done, seconds, self.traffic.model.told, taken, crossed, found)
+        answers = self.traffic.model.told
+        return Outcome(self.done, seconds, answers, taken, crossed, self.replaced, found)
 
     @property
     def done(self) -> int:
@@ -236,9 +272,21 @@ class _Run:
             if release == OLD:  # what waits is named as it reads it (docs/operate/processes.md)
                 for waiting in ("outbox", "dead_letters"):
                     await self.ground.execute(RENAMED.format(waiting))
+            was = self._standing(service)
+            began, done, under_way = time.monotonic(), self.done, self.traffic.under_way
             assert await service.leave(LEAVE_SECONDS), service.tail()
             service.checkout, service.wire_form = wanted
             await service.start()
+            if not self.traffic.ending:
+                took = round(time.monotonic() - began, 1)
+                ended = self.done - done
+                self.replaced.append(
+                    Replaced(service.name, was, self._standing(service), under_way, ended, took)
+                )
+
+    def _standing(self, service: Service) -> str:
+        release = OLD if service.checkout == self.before else NEW
+        return f"{release} {service.wire_form}"
 
     async def _left_behind(self) -> list[Finding]:
         """Find what waits at the release before although it knows it."""

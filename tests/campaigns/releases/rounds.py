@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import astuple
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,17 @@ import orjson
 
 from tests.campaigns.cluster.processes import CHECKOUT
 from tests.campaigns.cluster.verdict import SAVED
-from tests.campaigns.releases.campaign import STEPS, Outcome, Steps, campaign, code_before
+from tests.campaigns.releases.campaign import (
+    STEPS,
+    Outcome,
+    Replaced,
+    Steps,
+    campaign,
+    code_before,
+    meanwhile,
+)
 
-ROUND = 20_000
+ROUND = 50_000
 """So many operations are judged together."""
 
 
@@ -57,9 +66,10 @@ def summary(results: list[dict[str, Any]]) -> str:
         f"\n  {sender} to {receiver} " + " ".join(f"{name}={n}" for name, n in names.most_common())
         for (sender, receiver), names in crossed(results).items()
     )
+    replaced = [Replaced(*one) for result in results for one in result["replaced"]]
     return (
         f"releases rounds={len(results)} operations={operations} findings={found}"
-        f" a second={operations / seconds:.0f}{ways}"
+        f" a second={operations / seconds:.0f} {meanwhile(replaced)}{ways}"
     )
 
 
@@ -96,6 +106,7 @@ def _written(seed: int, outcome: Outcome) -> dict[str, Any]:
         "told": dict(outcome.told),
         "taken": dict(outcome.taken),
         "crossed": [[*which, count] for which, count in sorted(outcome.crossed.items())],
+        "replaced": [astuple(one) for one in outcome.replaced],
         "found": [list(one) for one in outcome.found],
     }
 

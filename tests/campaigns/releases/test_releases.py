@@ -17,6 +17,7 @@ from tests.campaigns.releases.campaign import (
     SHORT,
     TOO_EARLY,
     UP,
+    Replaced,
     campaign,
     code_before,
     is_known,
@@ -129,6 +130,15 @@ async def test_a_refund_that_is_lost_and_not_held_for_the_newer_release_is_found
         settled_seconds=PLANTED_SECONDS,
     )
     assert {finding.rule for finding in outcome.found} >= {"stuck", "unfinished", "open_hold"}
+
+
+@pytest.mark.parametrize(("under_way", "ended"), [(0, 40), (8, 0)])
+def test_a_release_that_comes_while_nothing_is_asked_for_is_found(
+    under_way: int, ended: int
+) -> None:
+    idle = Replaced("n0", f"{OLD} 1", f"{NEW} 1", under_way, ended, 3.0)
+    assert [finding.rule for finding in idle.found()] == ["idle"]
+    assert list(Replaced("n0", f"{OLD} 1", f"{NEW} 1", 8, 40, 3.0).found()) == []
 
 
 async def test_a_payer_waits_on_for_what_is_held_and_for_nothing_else() -> None:

@@ -4,9 +4,10 @@ what is paid, the chat, and agents."""
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import orjson
@@ -14,10 +15,11 @@ import orjson
 from tests.campaigns.cluster.ground import Ground
 from tests.campaigns.cluster.linear import Finding
 from tests.campaigns.nemesis.clients import REMEMBERED, Account, Clients, done
-from tests.campaigns.nemesis.services import Service
+from tests.campaigns.nemesis.services import BASE, Service
 from tests.campaigns.releases.agents import Agents
 from tests.campaigns.releases.outside import Outside
 from tests.campaigns.releases.payers import Held, Payers
+from tests.campaigns.releases.pipes import Pipes
 from tests.campaigns.releases.talkers import Talkers
 from tests.journeys.conftest import EVENTS, order_body, signed
 
@@ -29,6 +31,9 @@ TOPICS = (
 )
 """Topics of which a documented body is told; those of orders tell of one that was delivered."""
 LATER = ("orders/updated", "orders/paid", "orders/fulfilled")
+
+PATIENCE = 10.0
+"""So many seconds a client waits for an answer."""
 
 PAYING, TALKING, EDITING = (0.01, 8), (0.005, 3), (0.005, 4)
 """What share of all operations these are, and how many are under way at once: they take seconds each."""
@@ -45,7 +50,7 @@ TITLES = "SELECT id, title FROM listings"
 class Traffic(Clients):
     """Everyone who uses the services while releases come and go."""
 
-    count = 16
+    count = 48
 
     def __init__(
         self, seed: int, services: Sequence[Service], others: Outside, is_held: Held
@@ -53,8 +58,11 @@ class Traffic(Clients):
         super().__init__(seed, services)
         self.operations = 0
         """How much was asked for and has come to its end; what is asked again is asked once."""
+        self.under_way = 0
+        """How much was asked for and has not."""
         self.told_of: set[str] = set()
         """The deliveries, beside new orders, that were answered with 200."""
+        self._pipes: list[Pipes] = []
         self.listings: dict[Account, str] = {}
         self.titles: defaultdict[str, set[str]] = defaultdict(set)
         """What each listing was ever asked to be called."""
@@ -75,6 +83,14 @@ class Traffic(Clients):
             )
             self.listings[account] = made["id"]
             self.titles[made["id"]].add("A business")  # some are edited in no short run
+        cookies = "; ".join(f"{one.name}={one.value}" for one in self.doors[0].cookies.jar)
+        for service in self._services:
+            pipes = Pipes(service.door, {"Origin": BASE, "Cookie": cookies}, seconds=PATIENCE)
+            self._pipes.append(await stack.enter_async_context(pipes.standing()))
+
+    async def request(self, place: int, method: str, path: str, **request: Any) -> httpx.Response:
+        """Ask over a connection that is kept for many."""
+        return await self._pipes[place].request(method, path, **request)
 
     async def run(self) -> None:
         """Let all work until told to end: what is rare and slow keeps nobody from what is neither."""
@@ -99,8 +115,8 @@ class Traffic(Clients):
             while not self.ending:
                 if done < share * self.operations:
                     done += 1
-                    await act(luck)
-                    self.operations += 1
+                    with self._counted():
+                        await act(luck)
                 else:
                     await asyncio.sleep(luck.uniform(0.05, 0.2))
 
@@ -109,7 +125,21 @@ class Traffic(Clients):
                 seed = f"{act.__qualname__} {n} {self.seed}"
                 tasks.create_task(one(random.Random(seed)))  # noqa: S311 - as in `cluster`
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count one operation: while it is under way, then as one that has ended."""
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+        self.operations += 1
+
     async def _one(self, account: Account, luck: random.Random) -> None:
+        with self._counted():
+            await self._frequent(account, luck)
+
+    async def _frequent(self, account: Account, luck: random.Random) -> None:
         chance = luck.random()
         if chance < 0.35:
             await self._deliver(account.shop, luck)
@@ -123,19 +153,16 @@ class Traffic(Clients):
             await self._edit(account, luck)
         else:
             await self._found(luck)
-        self.operations += 1
 
     async def _tell(self, account: Account, luck: random.Random) -> None:
         """Deliver what is not a new order, again until it is taken."""
-        delivery, topic = self.name("told"), luck.choice((*TOPICS, *LATER))
-        shop = account.shop
+        delivery, shop = self.name("told"), account.shop
+        past = self._past[-REMEMBERED:]
+        known = [one for one in past if f"delivery-{one[1]}" in self.model.delivered]
+        topic = luck.choice((*TOPICS, *LATER) if known else TOPICS)
         if topic in TOPICS:
             body = (SAMPLES / f"{topic.replace('/', '__')}.json").read_bytes()
         else:
-            past = self._past[-REMEMBERED:]
-            known = [one for one in past if f"delivery-{one[1]}" in self.model.delivered]
-            if not known:
-                return
             shop, number = luck.choice(known)
             body = order_body(number, updated_at="2026-07-02T10:00:00-04:00")
         headers = signed(body, topic, shop=shop, delivery_id=delivery)
