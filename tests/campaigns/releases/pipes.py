@@ -133,7 +133,7 @@ def _unchunked(got: bytes, at: int) -> bytes | None:
     """Put chunks together; none while the last one is missing."""
     if not got.endswith(b"0" + END):
         return None
-    parts = []
+    parts: list[bytes] = []
     while True:
         line = got.index(b"\r\n", at)
         length = int(got[at:line], 16)
