@@ -82,7 +82,8 @@ async def look(growing: Growing, only: re.Pattern[str], most: int, rounds: int) 
         asks = [
             one
             for one in found.asks
-            if one.name.startswith("GET /") and one.name == one.plain and only.search(one.name)
+            if one.name.startswith("GET /") and not one.name.startswith("GET /api/")
+            if one.name == one.plain and only.search(one.name)
         ]
         asks = [one for one in asks if await is_page(client, one, headers_of(one, tenant, growing))]
         with tempfile.TemporaryDirectory(prefix="tolsey-bench-") as profile:
