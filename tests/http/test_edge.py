@@ -10,7 +10,6 @@ from tests.http.people import Browser, SignUp, settings_of
 from tolsey.actors.refusals import Conflict, MissingCredential
 from tolsey.http.app import create_app
 from tolsey.http.description.documentation import Provider
-from tolsey.http.layout.assets import address_of
 from tolsey.http.people import auth, organizations
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.access import ATTRIBUTE, administrator, cron, operator_metrics, public
@@ -109,9 +108,7 @@ async def test_a_wrong_method_names_the_right_ones(browser: Browser) -> None:
     assert (await browser().request("TRACE", "/echo")).status_code == 405
 
 
-@pytest.mark.parametrize(
-    "path", ["/echo", "/nowhere", "/openapi.json", "/api/webhooks/probe", "/docs/api"]
-)
+@pytest.mark.parametrize("path", ["/echo", "/nowhere", "/openapi.json", "/api/webhooks/probe"])
 async def test_every_answer_carries_the_security_headers(browser: Browser, path: str) -> None:
     headers = (await browser().get(path)).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -313,19 +310,6 @@ async def test_the_interface_describes_itself(browser: Browser) -> None:
     shapes = described["components"]["schemas"]
     assert set(shapes[reference.rpartition("/")[2]]["properties"]) == {"organizationId", "name"}
     assert shapes["Problem"]
-
-
-async def test_the_page_of_the_interface_loads_everything_from_here(browser: Browser) -> None:
-    client = browser()
-    page = await client.get("/docs/api")
-    assert "script-src 'self'" in page.headers["content-security-policy"]
-    for asset in ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"):
-        assert f"/docs/api/{asset}" in page.text
-        assert (await client.get(f"/docs/api/{asset}")).status_code == 200
-    assert f'src="{address_of("api")}"' in page.text
-    assert (await client.get(address_of("api"))).status_code == 200
-    assert (await client.get("/docs/api/index.html")).status_code == 404
-    assert "//" not in page.text
 
 
 async def test_a_websocket_is_closed(edge: Edge) -> None:

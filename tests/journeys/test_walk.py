@@ -1,5 +1,6 @@
 """Every link and every form that only asks leads each role to a page of theirs, in both languages."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -19,6 +20,8 @@ from tolsey.service import Running
 MOST: Final = 400
 """Pages that a role is led to at most; more would be the same ones with other questions."""
 HERE = "http://tolsey.test"
+REFERENCE: Final = re.compile(r"/docs/api/(?!chat\b)")
+"""Pages of the API's reference but for one group's: `tests/http/test_reference.py` reads them all."""
 AMOUNT = {"amount": 2_000_000, "currency": "USD"}
 
 
@@ -96,7 +99,8 @@ class Walk:
             for way in ways:
                 to = urlsplit(urljoin(f"{HERE}{address}", way))
                 asked = f"{to.path}?{to.query}".rstrip("?")
-                if f"{to.scheme}://{to.netloc}" == HERE and asked not in known:
+                is_ours = f"{to.scheme}://{to.netloc}" == HERE and not REFERENCE.match(asked)
+                if is_ours and asked not in known:
                     known.add(asked)
                     waiting.append((asked, address))
         return self

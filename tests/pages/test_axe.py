@@ -17,7 +17,9 @@ from tolsey.storage.people import administrators
 
 ID: Final = re.compile(r"[a-z]+_[0-9a-f]{32}|[0-9a-f]{16,}|\d+|%[0-9A-F]{2}")
 """What tells two pages of one template apart."""
-NOT_OURS: Final = re.compile(r"^/(docs|api|assets|mail)\b|\.(csv|json|xml|rss|pem|zip)\b|/ui\b")
+NOT_OURS: Final = re.compile(
+    r"^/(docs(?!/api\b)|api|assets|mail)\b|\.(csv|json|xml|rss|pem|zip)\b|/ui\b"
+)
 
 
 def of_one_kind(pages: dict[str, int]) -> list[str]:

@@ -30,7 +30,7 @@ from tolsey.http.deals.pages import room as deal_pages
 from tolsey.http.deals.pages import sale as sale_pages
 from tolsey.http.deals.pages import signing as deal_papers
 from tolsey.http.deals.room import routes as data_rooms
-from tolsey.http.description import guides
+from tolsey.http.description import guides, reference
 from tolsey.http.files import routes as files
 from tolsey.http.home import lists as list_pages
 from tolsey.http.home import pages as home
@@ -221,4 +221,5 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     mail.routes,
     mail_pages.routes,
     guides.routes,
+    reference.routes,
 )

@@ -1,4 +1,4 @@
-"""The description of the HTTP interface: OpenAPI, and a page to read it."""
+"""The description of the HTTP interface: OpenAPI."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,28 +19,12 @@ from quart_schema.openapi import (
     OpenAPIProvider,
     Server,
 )
-from swagger_ui_bundle import swagger_ui_path
 from werkzeug.routing import Rule
 
-from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Described, Media, answers_of
 from tolsey.http.description import by_hand, refusals
-from tolsey.http.layout.assets import address_of
-from tolsey.http.layout.templates import Page, rendered
 from tolsey.http.web.access import Access, access_of, public
 from tolsey.http.web.callers import queue_proof
-
-ASSETS = {
-    "swagger-ui.css": "text/css",
-    "swagger-ui-bundle.js": "text/javascript",
-    "favicon-32x32.png": "image/png",
-}
-# Swagger UI writes style attributes and draws its icons from data addresses.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-DAY = "public, max-age=86400"
 
 SECURITY: dict[Access, list[dict[str, list[str]]]] = {
     Access.PUBLIC: [],
@@ -57,13 +41,6 @@ PLACE = re.compile(r"<(?:[^<>:]*:)?([^<>]+)>")
 """A part of a rule's path that stands for something, with its converter."""
 
 routes = Blueprint("documentation", __name__)
-
-
-class ApiPage(Page):
-    """The page that draws the description."""
-
-    template = "documentation.html"
-    script = address_of("api")
 
 
 class Provider(OpenAPIProvider):
@@ -195,7 +172,7 @@ def _each_word(paths: Mapping[str, Any]) -> dict[str, Any]:
 @public
 async def openapi() -> Response:
     """Answer with the OpenAPI description."""
-    return Response(await _provider(current_app).text(), content_type="application/json")
+    return Response(await provider(current_app).text(), content_type="application/json")
 
 
 def described(blueprints: Iterable[Blueprint], base_url: str) -> dict[str, Any]:
@@ -204,32 +181,13 @@ def described(blueprints: Iterable[Blueprint], base_url: str) -> dict[str, Any]:
     install(app, base_url)
     for blueprint in blueprints:
         app.register_blueprint(blueprint)
-    return _provider(app).schema()
+    return provider(app).schema()
 
 
-def _provider(app: Quart) -> Provider:
-    provider: Provider = app.extensions["QUART_SCHEMA"].openapi_provider
-    return provider
-
-
-@routes.get("/docs/api")
-@public
-async def page() -> Response:
-    """Answer with a page that draws the description."""
-    response = Response(rendered(ApiPage()), content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = POLICY
-    return response
-
-
-@routes.get("/docs/api/<name>")
-@public
-async def asset(name: str) -> Response:
-    """Answer with a file of Swagger UI, from the installed package."""
-    media_type = ASSETS.get(name)
-    if media_type is None:
-        raise NotFound("There is nothing at this address.")
-    content = (swagger_ui_path / name).read_bytes()
-    return Response(content, content_type=media_type, headers={"Cache-Control": DAY})
+def provider(app: Quart) -> Provider:
+    """Give what describes an app."""
+    made: Provider = app.extensions["QUART_SCHEMA"].openapi_provider
+    return made
 
 
 def install(app: Quart, base_url: str) -> None:
