@@ -33,6 +33,7 @@ NOT_ASKED: Final = {
     "/status/confirm/{token}": "its address is sealed, and it reads no row",
     "/stores/{store_id}/launch/events": "it stays open for half a minute, whatever there is",
     "/stores/{store_id}/events": "it stays open for half a minute, whatever there is",
+    "/deals/{deal_id}/events": "it stays open for half a minute, whatever there is",
     "/inbox/events": "it stays open for half a minute, whatever there is",
     "/billing/change": "a plan by contract, as these tenants have, is not changed there",
     "/selling/{listing_id}/remove/{source}": "a form, made of nothing but its address",

@@ -91,6 +91,10 @@ class Reader:
             await self.key("Tab")
         raise AssertionError(f"the keyboard does not come to {wanted}")
 
+    async def leave_the_mouse(self) -> None:
+        """Point at nothing: what somebody points at is not renewed under them."""
+        await self.page.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+
     async def key(self, name: str, text: str = "") -> None:
         code = {"Tab": 9, "Enter": 13, " ": 32}[name]
         for kind in ("keyDown", "keyUp"):
@@ -197,7 +201,9 @@ async def agree(ann: Reader, ben: Reader, deal: str) -> None:
     """Come from the request to the accepted price."""
     assert "I keep three shops." in await ann.see(deal)
     await ann.look("04-asked")
+    await ben.leave_the_mouse()
     await ann.move(deal, "Let them in")
+    await ben.page.wait_for("#documents a[href*='/papers/']")  # in the room that was open already
     await ann.sign(deal, "NDA")
 
     # With a keyboard alone, on a telephone.
@@ -292,8 +298,8 @@ async def hand_over(ann: Reader, ben: Reader, deal: str) -> None:
     await ann.move(deal, "Close the deal")
 
 
-async def send_file(ann: Reader, deal: str, folder: Path) -> None:
-    """Put a file into the data room as from a disk."""
+async def send_file(ann: Reader, ben: Reader, deal: str, folder: Path) -> None:
+    """Put a file into the data room as from a disk, while the other party looks round there."""
     books = folder / "books.csv"
     books.write_text("month,revenue\n2026-10,39410\n")
     await ann.see(deal)
@@ -301,6 +307,13 @@ async def send_file(ann: Reader, deal: str, folder: Path) -> None:
     tree = await ann.page.call("DOM.getDocument")
     node = await ann.page.call("DOM.querySelector", nodeId=tree["root"]["nodeId"], selector="#file")
     await ann.page.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[str(books)])
+    chosen = "document.querySelector('#kind').value"
+    await ann.page.read("document.querySelector('#kind').focus()")
+    await ann.page.read(f"{chosen} = 'financials'")
+    await ben.see(f"{deal}/business")
+    await ann.page.wait_for("#follows a:not([hidden])")
+    assert await ann.page.read(chosen) == "financials"
+    assert await ann.page.read("document.querySelector('#file').files.length") == 1
     await ann.press("Add it")
     assert "books.csv" in await ann.page.text("main")
 
@@ -311,7 +324,7 @@ async def test_a_business_is_sold_on_pages_from_its_listing_to_its_closing(
     listing = await list_business(ann)
     deal = await ask(ben, listing)
     await agree(ann, ben, deal)
-    await send_file(ann, deal, tmp_path)
+    await send_file(ann, ben, deal, tmp_path)
     assert "Opens with the due diligence" in await ben.see(deal)
     await bind(ann, ben, deal)
     assert "books.csv" in await ben.see(deal)

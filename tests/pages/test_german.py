@@ -19,10 +19,12 @@ from babel.messages.pofile import read_po
 
 import tolsey
 from tests.http.people import PASSWORD, settings_of
+from tolsey.actors.mail import MailEvent
 from tolsey.actors.store.launch.playbook import PLAYBOOK
-from tolsey.http.launch.titles import TITLES
+from tolsey.http.launch import titles
 from tolsey.http.layout import catalogue, words
 from tolsey.http.layout.catalogue import LANGUAGES, LOCALES, read_in
+from tolsey.http.mail.letters import letter
 from tolsey.service import running
 
 ROOT = Path(__file__).parents[2]
@@ -72,9 +74,23 @@ def test_every_sentence_of_pages_and_mails_is_translated(language: str) -> None:
     assert left == set(), "write them: make messages, then tolsey/http/locale/*/LC_MESSAGES"
 
 
-def test_what_the_playbook_calls_its_steps_is_in_the_catalogue() -> None:
+def test_what_the_playbook_says_to_people_is_in_the_catalogue() -> None:
     sections = {one.title for one in PLAYBOOK.sections}
-    assert sections | {one.title for one in PLAYBOOK.milestones.values()} == set(TITLES)
+    assert sections | {one.title for one in PLAYBOOK.milestones.values()} == set(titles.TITLES)
+    asked = [one.checkpoint for one in PLAYBOOK.milestones.values() if one.checkpoint]
+    assert {one.instructions for one in asked} == set(titles.INSTRUCTIONS)
+    assert {one.why for one in asked} == set(titles.REASONS)
+
+
+def test_a_mail_names_the_steps_of_a_launch_in_the_language_of_its_reader() -> None:
+    steps = ("Markets, shipping zones and rates", "Choose a paid plan")
+    facts = {"store": "sto_1", "shop": "demo.example", "steps": ", ".join(steps)}
+    read = letter(MailEvent.LAUNCH_WAITS, {**facts, "organization": "Ann & Co"}, language="de")
+    with read_in("de"):
+        assert ", ".join(map(catalogue._, steps)) in read.text
+    assert steps[1] not in read.text + read.html
+    plain = letter(MailEvent.LAUNCH_WAITS, {**facts, "organization": "Ann & Co"})
+    assert facts["steps"] in plain.text
 
 
 @pytest.mark.parametrize("language", OTHERS)

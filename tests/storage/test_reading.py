@@ -732,6 +732,7 @@ SHORT: Final[dict[str, list[Case]]] = {
     ],
     "selling.seals.certificate": [lambda db: seals.certificate(db, "k1")],
     "selling.seals.find": [lambda db: seals.find(db, "sig_1")],
+    "selling.deals.version": [lambda db: deals.version(db, "deal_000001", [Side.SELLER])],
     "selling.deals.find": [lambda db: deals.find(db, "deal_000001")],
     "selling.deals.is_store_selling": [lambda db: deals.is_store_selling(db, "sto_1")],
     "selling.deals.load": [lambda db: deals.load(db, ["lst_000001"])],

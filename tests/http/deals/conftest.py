@@ -16,6 +16,7 @@ from tolsey.http.app import create_app
 from tolsey.http.deals import offers, signing_routes, threads
 from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.deals.pages import certificate
+from tolsey.http.deals.pages import room as deal_rooms
 from tolsey.http.home import pages as home
 from tolsey.http.people import account, auth, organizations
 from tolsey.http.selling import public, reviews, sell
@@ -90,6 +91,7 @@ def edge(service: Service) -> Edge:
         signing_routes,
         home,
         deal_evidence,
+        deal_rooms,
         certificate,
     )
     return create_app(service, [part.routes for part in parts], {})

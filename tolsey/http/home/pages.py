@@ -169,6 +169,15 @@ async def _seen() -> tuple[list[str], list[str]]:
     return [one.id for one in own], [row.id for row in rows]
 
 
+async def events_of_all() -> str:
+    """Say where a page is told what moves of anything that the caller may see; empty where there is nothing to see."""
+    own, seen_stores = await _seen()
+    if not own:
+        return ""
+    version = await inbox.version(service().database, seen_stores, own)
+    return f"{billing_address(own[0], '/inbox/events')}&seen={version}"
+
+
 async def _home(chosen: OrganizationRow, own: Sequence[OrganizationRow]) -> HomePage:
     database, at, to = service().database, now(), organization(chosen.id)
     # First of all: what moves while the rest is read shows at once.

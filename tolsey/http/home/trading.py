@@ -9,7 +9,7 @@ from quart import Blueprint, Response, request
 from tolsey.http.deals import threads
 from tolsey.http.deals.bodies_of_deals import DealQuery
 from tolsey.http.deals.pages.room import PART, DealLine, other_party
-from tolsey.http.home.pages import ListingLine, listing_line
+from tolsey.http.home.pages import ListingLine, events_of_all, listing_line
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.templates import Page
 from tolsey.http.market import watching
@@ -39,6 +39,8 @@ class TradingPage(Page):
     watched: Sequence[MarketLine] = ()
     is_first: bool = True
     """Whether it is not one of earlier deals alone."""
+    events: str = ""
+    """Where the page is told that something moved; nowhere for who belongs to no organization."""
 
 
 @routes.get("")
@@ -46,6 +48,7 @@ class TradingPage(Page):
 async def show_trading() -> Response:
     """Show the deals and listings of the caller's organizations, and the listings that the caller watches."""
     cursor = request.args.get("cursor")
+    events = await events_of_all()
     found = await threads.list_deals(query_args=DealQuery(limit=PART, cursor=cursor))
     database, at = service().database, now()
     titles = await listings.titles_of(database, [one.listing_id for one in found.items])
@@ -62,6 +65,7 @@ async def show_trading() -> Response:
     watched = await watching.list_watched(query_args=PageQuery(limit=FEW))
     return shown(
         TradingPage(
+            events=events,
             lines=lines,
             following=found.next_cursor,
             listings=[listing_line(view, at) for view in own],

@@ -139,9 +139,7 @@ class LaunchPage(Page):
         if one.is_done:
             return "done"
         stuck = {held.one.id for held in self.held_up}
-        is_stuck = before in stuck or any(
-            self.said_of(one).title in held.behind for held in self.held_up
-        )
+        is_stuck = before in stuck or any(one.title in held.behind for held in self.held_up)
         return "hot" if is_stuck and not other.is_done else ""
 
     def at(self, node: Node) -> MilestoneStanding:

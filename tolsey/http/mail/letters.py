@@ -6,6 +6,7 @@ from typing import Final
 
 from tolsey.actors.mail import MailEvent
 from tolsey.http.clients.smtp import one_line
+from tolsey.http.launch.titles import in_words
 from tolsey.http.layout.catalogue import ENGLISH, read_in
 from tolsey.http.layout.templates import ENVIRONMENT
 from tolsey.http.layout.words import money
@@ -51,6 +52,8 @@ def _written(
     filled = {name: one_line(fact) for name, fact in facts.items()}
     if "minor" in filled:
         filled["amount"] = money(int(filled["minor"]), filled["currency"].upper())
+    if "steps" in filled:
+        filled["steps"] = in_words(filled["steps"])
     said = {**filled, "link": link, "unsubscribe": unsubscribe, "lines": lines}
     name = f"mail/{event}.j2"
     template = TEXT.get_template(name)

@@ -31,8 +31,9 @@ FILE: Final = table_of(DealFile)
 VIEWING: Final = table_of(DealViewing)
 SIGNATURE_EVENT: Final = table_of(SignatureEvent)
 
+BOUND: Final = ", ".join(f"'{stage}'" for stage in BINDING)
 OPEN: Final = f"""(
-    d.stage IN ({", ".join(f"'{stage}'" for stage in BINDING)}, 'REFUND_REQUESTED')
+    d.stage IN ({BOUND}, 'REFUND_REQUESTED')
     OR d.stage = 'CLOSED' AND d.closed_at > now() - interval '7 days'
 )"""
 """Which deals keep their parties: from an accepted offer until the money cannot be asked back any more
@@ -69,6 +70,28 @@ async def find(database: Reader, deal_id: str) -> DealThread | None:
     """Read one thread."""
     row = await database.fetchrow("SELECT * FROM deal_threads WHERE id = $1", deal_id)
     return THREAD.read(row) if row else None
+
+
+async def version(database: Reader, deal_id: str, sides: Sequence[Side]) -> str:
+    """Name how a deal stands to those of these sides: another text once anything of it moved that they see."""
+    row = await database.fetchrow(
+        f"""
+        SELECT md5(concat_ws(' ', t.hash,
+            (SELECT concat_ws(' ', o.id, o.stage) FROM deal_threads o
+                WHERE o.listing_id = t.listing_id AND o.id <> t.id AND o.stage IN ({BOUND})),
+            (SELECT string_agg(concat_ws(' ', s.id, s.status, s.audit_hash), ',' ORDER BY s.id)
+                FROM legal_signatures s WHERE s.deal_id = t.id),
+            (SELECT max(f.id) FROM deal_files f WHERE f.deal_id = t.id),
+            (SELECT max(v.id) FROM deal_views v WHERE v.deal_id = t.id),
+            (SELECT string_agg(concat_ws(' ', a.offer_id, a.drafted_at, a.discarded_at), ',' ORDER BY a.offer_id, a.side)
+                FROM deal_offers o JOIN offer_drafts a ON a.offer_id = o.id
+                WHERE o.deal_id = t.id AND a.side = ANY($2::text[]))
+        )) AS version FROM deal_threads t WHERE t.id = $1
+        """,  # noqa: S608 - put together from constants
+        deal_id,
+        list(sides),
+    )
+    return str(row["version"]) if row else ""
 
 
 async def deal_of_offer(database: Reader, offer_id: str) -> tuple[DealThread, DealOffer] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from quart import Blueprint, Response, request
@@ -21,6 +22,7 @@ from tolsey.http.deals.pages.showing import DealPage, DraftShown, OfferShown, Pa
 from tolsey.http.deals.parties import Party, party_to
 from tolsey.http.deals.room import routes as rooms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown
+from tolsey.http.layout.live import followed
 from tolsey.http.layout.standings import ShownState
 from tolsey.http.layout.templates import Page
 from tolsey.http.layout.words import money
@@ -115,10 +117,20 @@ async def show_deal(deal_id: str) -> Response:
     return shown(await deal_page(deal_id, done=request.args.get("done", "")))
 
 
+@routes.get("/<deal_id>/events")
+@page
+async def follow_deal(deal_id: str) -> Response:
+    """Tell `changed` each time that something of the deal moved that the caller sees, for half a minute."""
+    party = await party_to(deal_id)
+    return followed(partial(deals.version, service().database, deal_id, list(party.roles)))
+
+
 async def deal_page(deal_id: str, **said: Any) -> DealPage:
     """Put the page of a deal together, for one of its parties or an operator."""
-    party, deal = await party_to(deal_id), await threads.get_deal(deal_id)
-    database, view = service().database, await listing_of_deal(party)
+    party, database = await party_to(deal_id), service().database
+    # First of all: what moves while the rest is read shows at once.
+    version = await deals.version(database, deal_id, list(party.roles))
+    deal, view = await threads.get_deal(deal_id), await listing_of_deal(party)
     offered = await offer_routes.list_offers(deal_id, query_args=PageQuery())
     papers = await deals.signatures_of(database, deal_id)
     other = other_party(deal)
@@ -131,6 +143,7 @@ async def deal_page(deal_id: str, **said: Any) -> DealPage:
         files, viewings = None, []
     verbs = {deal.offer.id: deal.offer.allowed} if deal.offer is not None else {}
     return DealPage(
+        version=version,
         deal=deal,
         title=view.listing.title,
         slug=view.listing.slug,

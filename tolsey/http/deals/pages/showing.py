@@ -170,6 +170,7 @@ class DealPage(Page):
 
     template = "deals/room.html"
     has_script = True
+    version: str
     deal: DealAnswer
     title: str
     slug: str
@@ -190,6 +191,11 @@ class DealPage(Page):
     def address(self) -> str:
         """The address of the page."""
         return f"/deals/{self.deal.id}"
+
+    @property
+    def follows(self) -> str:
+        """Where the page is told that something moved."""
+        return f"{self.address}/events?seen={self.version}"
 
     @property
     def steps(self) -> Sequence[str]:
