@@ -49,11 +49,13 @@ def test_every_route_has_a_page_and_each_page_is_light_and_leads_nowhere_else(
 ) -> None:
     pages = dict(pages_of(known))
     routes = [
-        f'<h1 class="mono long">{method.upper()} {path.replace("&", "&amp;")}</h1>'
+        f'<h1 class="long"><code>{method.upper()} {path}</code></h1>'
         for path, operations in described()["paths"].items()
         for method in operations
     ]
-    titles = [title for page in pages.values() for title in re.findall("<h1 class.*?</h1>", page)]
+    titles = [
+        title for page in pages.values() for title in re.findall('<h1 class="long">.*?</h1>', page)
+    ]
     assert sorted(titles) == sorted(routes)
     style = len(content_of("style"))
     for address, page in pages.items():
@@ -74,6 +76,7 @@ def test_a_page_says_who_may_call_what_is_sent_and_what_is_answered(known: Refer
         '<a href="#StoreBody">StoreBody</a>',
         "<code>organizationId</code>",
         '<th scope="row">201</th>',
+        "409 Conflict",
         '<a href="#StoreAnswer">StoreAnswer</a>',
         "date-time",
         'href="/docs/codes"',

@@ -18,7 +18,7 @@ from tolsey.storage.people import administrators
 ID: Final = re.compile(r"[a-z]+_[0-9a-f]{32}|[0-9a-f]{16,}|\d+|%[0-9A-F]{2}")
 """What tells two pages of one template apart."""
 NOT_OURS: Final = re.compile(
-    r"^/(docs(?!/api\b)|api|assets|mail)\b|\.(csv|json|xml|rss|pem|zip)\b|/ui\b"
+    r"^/(docs(?!/api(?:[/?]|$))|api|assets|mail)\b|\.(csv|json|xml|rss|pem|zip)\b|/ui\b"
 )
 
 

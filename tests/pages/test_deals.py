@@ -309,10 +309,10 @@ async def send_file(ann: Reader, ben: Reader, deal: str, folder: Path) -> None:
     await ann.page.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[str(books)])
     chosen = "document.querySelector('#kind').value"
     await ann.page.read("document.querySelector('#kind').focus()")
-    await ann.page.read(f"{chosen} = 'financials'")
+    await ann.page.read(f"{chosen} = 'profit_and_loss'")
     await ben.see(f"{deal}/business")
     await ann.page.wait_for("#follows a:not([hidden])")
-    assert await ann.page.read(chosen) == "financials"
+    assert await ann.page.read(chosen) == "profit_and_loss"
     assert await ann.page.read("document.querySelector('#file').files.length") == 1
     await ann.press("Add it")
     assert "books.csv" in await ann.page.text("main")

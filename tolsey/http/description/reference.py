@@ -93,7 +93,6 @@ class AnswerLine:
     about: str
     kinds: Sequence[tuple[str, Sequence[Word]]]
     """Types of content, with what is in them."""
-    is_problem: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +128,8 @@ class OperationPage(Page):
     parameters: Sequence[FieldLine]
     bodies: Sequence[tuple[str, Sequence[Word]]]
     answers: Sequence[AnswerLine]
+    refusals: Sequence[str]
+    """Statuses of refusals, which all routes say alike; their codes are a page of their own."""
     shapes: Sequence[Shape]
 
 
@@ -185,11 +186,13 @@ def described(known: Reference, group: Group, wanted: Operation) -> OperationPag
         for one in said.get("parameters", ())
     ]
     bodies = _contents(said.get("requestBody", {}), shapes, marked("Body"))
-    answers = [
-        _answer(status, one, shapes)
-        for status, one in said["responses"].items()
-        if status != "default"
-    ]
+    answers, refusals = list[AnswerLine](), list[str]()
+    for status, one in sorted(said["responses"].items()):
+        if "$ref" not in one:
+            contents = _contents(one, shapes, marked("Answer"))
+            answers.append(AnswerLine(status, one.get("description", ""), contents))
+        elif status != "default":
+            refusals.append(f"{status} {HTTPStatus(int(status)).phrase}")
     return OperationPage(
         operation=wanted,
         group=group,
@@ -197,7 +200,8 @@ def described(known: Reference, group: Group, wanted: Operation) -> OperationPag
         callers=[_(CALLERS[name]) for one in said["security"] for name in one],
         parameters=parameters,
         bodies=bodies,
-        answers=sorted(answers, key=lambda one: one.status),
+        answers=answers,
+        refusals=refusals,
         shapes=list(shapes.met()),
     )
 
@@ -211,13 +215,6 @@ def prose(text: str) -> Markup:
     """Write a sentence of ours that holds code between backticks."""
     # Written by us and kept with the code; what it says as HTML is shown as text.
     return Markup(MarkdownIt("commonmark", {"html": False}).renderInline(text))  # noqa: S704 - as just said
-
-
-def _answer(status: str, said: Mapping[str, Any], shapes: Shapes) -> AnswerLine:
-    if "$ref" in said:  # a refusal as all routes have it; its codes are a page of their own
-        return AnswerLine(status, HTTPStatus(int(status)).phrase, (), is_problem=True)
-    contents = _contents(said, shapes, marked("Answer"))
-    return AnswerLine(status, said.get("description", ""), contents, is_problem=False)
 
 
 def _contents(
