@@ -38,7 +38,7 @@ answer_with_pages(routes)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class RouteShown:
     """A route under one method: what it does, and all that is said of it."""
 
     id: str
@@ -64,11 +64,11 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RouteGroup:
     """Routes of one subject."""
 
     name: str
-    operations: Sequence[Operation]
+    operations: Sequence[RouteShown]
 
     @property
     def address(self) -> str:
@@ -80,7 +80,7 @@ class Group:
 class Reference:
     """The whole document, ordered for its readers."""
 
-    groups: Mapping[str, Group]
+    groups: Mapping[str, RouteGroup]
     """By what their addresses call them."""
     shapes: Mapping[str, Mapping[str, Any]]
 
@@ -100,10 +100,10 @@ class ReferencePage(Page):
     """All groups; the routes of one of them; or what a search found."""
 
     template = "reference/routes.html"
-    groups: Sequence[Group]
-    group: Group | None = None
+    groups: Sequence[RouteGroup]
+    group: RouteGroup | None = None
     asked: str = ""
-    found: Sequence[Operation] = ()
+    found: Sequence[RouteShown] = ()
 
     @property
     def total(self) -> int:
@@ -111,7 +111,7 @@ class ReferencePage(Page):
         return sum(len(one.operations) for one in self.groups)
 
     @property
-    def listed(self) -> Sequence[Operation]:
+    def listed(self) -> Sequence[RouteShown]:
         """The routes that are on the page."""
         return self.group.operations if self.group else self.found[:MOST]
 
@@ -121,8 +121,8 @@ class OperationPage(Page):
     """One route under one method."""
 
     template = "reference/route.html"
-    operation: Operation
-    group: Group
+    operation: RouteShown
+    group: RouteGroup
     about: Markup
     callers: Sequence[str]
     parameters: Sequence[FieldLine]
@@ -172,7 +172,7 @@ async def show_operation(group: str, operation: str) -> Response:
     return shown(described(known, within, wanted))
 
 
-def described(known: Reference, group: Group, wanted: Operation) -> OperationPage:
+def described(known: Reference, group: RouteGroup, wanted: RouteShown) -> OperationPage:
     """Read what is said of a route."""
     said, shapes = wanted.said, Shapes(known.shapes)
     parameters = [
@@ -226,7 +226,7 @@ def _contents(
     ]
 
 
-def _found(known: Reference, slug: str) -> Group:
+def _found(known: Reference, slug: str) -> RouteGroup:
     if slug not in known.groups:
         raise NotFound("There is no such group of routes.")
     return known.groups[slug]
@@ -240,18 +240,18 @@ async def _reference() -> Reference:
 def read(text: bytes) -> Reference:
     """Read the document, once."""
     document = orjson.loads(text)
-    groups = dict[str, list[Operation]]()
+    groups = dict[str, list[RouteShown]]()
     for one in _operations(document["paths"]):
         groups.setdefault(one.group, []).append(one)
     named = sorted(groups, key=lambda name: (name == OTHERS, name))
     return Reference(
-        {slug_of(name): Group(name, groups[name]) for name in named},
+        {slug_of(name): RouteGroup(name, groups[name]) for name in named},
         document["components"]["schemas"],
     )
 
 
-def _operations(paths: Mapping[str, Any]) -> Iterator[Operation]:
+def _operations(paths: Mapping[str, Any]) -> Iterator[RouteShown]:
     for path, operations in paths.items():
         for method, said in operations.items():
             group = next(iter(said.get("tags", ())), OTHERS)
-            yield Operation(said["operationId"], group, method.upper(), path, said)
+            yield RouteShown(said["operationId"], group, method.upper(), path, said)
