@@ -149,6 +149,8 @@ async def things_of(owner: Person) -> dict[str, str]:
         "milestone": "brand.kit",
         "fingerprint": "0" * 16,
         "incident_id": "inc_1",
+        "group": "selling",
+        "operation": "create_listing",
     }
 
 
