@@ -77,7 +77,7 @@ class Tally:
         )
 
 
-@pytest.mark.timeout(SECONDS + 120)
+@pytest.mark.timeout(SECONDS + 900)
 def test_no_order_of_events_and_no_fault_breaks_a_promise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

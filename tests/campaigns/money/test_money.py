@@ -40,14 +40,14 @@ def tally(capsys: pytest.CaptureFixture[str]) -> Tally:
     return Tally(SEED, say)
 
 
-@pytest.mark.timeout(SECONDS + 120)
+@pytest.mark.timeout(SECONDS + 900)
 def test_no_history_on_paper_breaks_an_invariant(tally: Tally) -> None:
     on_paper(tally, SEED, SECONDS / 2, at_least=HISTORIES)
     assert not tally.found
     assert [name for name in SOMETIMES if not tally.seen[name]] == []
 
 
-@pytest.mark.timeout(SECONDS + 120)
+@pytest.mark.timeout(SECONDS + 900)
 async def test_no_history_on_the_real_service_breaks_an_invariant(
     tally: Tally, database: Database
 ) -> None:

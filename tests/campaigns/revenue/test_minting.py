@@ -150,7 +150,7 @@ async def lived(
     return found
 
 
-@pytest.mark.timeout(SECONDS + 120)
+@pytest.mark.timeout(SECONDS + 900)
 async def test_no_seller_mints_a_badge(
     sales: SellingService, capsys: pytest.CaptureFixture[str]
 ) -> None:
