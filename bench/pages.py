@@ -1,7 +1,9 @@
 """What a page costs whoever reads it: its largest paint and its bytes in a browser, and how both grow.
 
 Headless Chromium opens every page of a tenant over loopback with an empty cache, at 500 and at 10,000 orders of one
-world (`world.py`); the pages are those that the service lists itself (`surface.py`). What misses its aim is listed last.
+world (`world.py`); the pages are those that the service lists itself (`surface.py`). At the second size the lists of
+the tenant (listings, deals, people, sessions, mails, what agents did, what one watches, dead letters) have 10,000
+rows each behind them. What misses its aim is listed last.
 """
 
 import re
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import asyncpg
 import httpx
 
 from bench import measure, surface
@@ -37,6 +40,46 @@ PAINTED: Final = """new Promise(resolve => {
   setTimeout(told, 150);
 })"""
 """The largest paint and what came over the line, a moment after the page was loaded."""
+ROWS: Final = 10_000
+LISTED: Final = (
+    """
+    INSERT INTO listings (id, organization_id, title, slug, status, anonymous, included_assets, excluded_assets,
+        self_reported, auto_approve_access, financing_offered, created_by, created_at, seller_active_at, published_at)
+    SELECT 'lst_p' || lpad(n::text, 6, '0'), {organization}, 'A shop of vases ' || n, 'vases-' || n, 'ACTIVE', false, '[]', '[]',
+        '{{}}', false, false, {person}, now(), now(), now()
+    """,
+    """
+    INSERT INTO deal_threads (id, listing_id, seller_id, buyer_id, requested_by, stage, entered_at, created_at, moved_at,
+        seq, hash, leads, fast_track, diligence, transfer, returns, escalated)
+    SELECT 'deal_p' || lpad(n::text, 6, '0'), 'lst_p' || lpad(n::text, 6, '0'), {organization}, {buyer}, {person}, 'INQUIRY', now(), now(),
+        now(), 0, '', '[]', '[]', '[]', '[]', '[]', false
+    """,
+    "INSERT INTO users (id, email, password_hash) SELECT 'usr_p' || n, 'p' || n || '@example.com', ''",
+    "INSERT INTO members (organization_id, user_id, role) SELECT {organization}, 'usr_p' || n, 'member'",
+    """
+    INSERT INTO sessions (token_hash, user_id, expires_at, used_at)
+    SELECT sha256(('p' || n)::bytea), {person}, now() + interval '1 day', now()
+    """,
+    """
+    INSERT INTO outbound_mail (id, event, about, organization_id, recipient, subject, state, created_at, ended_at)
+    SELECT 'mail_p' || n, 'invited', 'p' || n, {organization}, 'p@example.com', 'A subject', 'kept', now(), now()
+    """,
+    """
+    INSERT INTO agent_operations (store_id, operation_id, user_id, client_id, tool, subject, digest, state, created_at,
+        finished_at)
+    SELECT {store}, 'op_p' || n, {person}, 'bench', 'tag_order', n::text, '', 'applied', now(), now()
+    """,
+    """
+    INSERT INTO listing_watchers (listing_id, user_id, since)
+    SELECT 'lst_p' || lpad(n::text, 6, '0'), {person}, now()
+    """,
+    """
+    INSERT INTO dead_letters (id, key, slot, kind, actor_key, name, payload, attempts, error, status, created_at, died_at)
+    SELECT 'dl_p' || n, 'p' || n, n % 1024, 'store', 'store_p' || n % 100, 'store.Gone', '{{}}', 8, 'it failed', 'dead',
+        now(), now()
+    """,
+)
+"""Rows behind the lists of a tenant."""
 Seen = dict[str, tuple[float, float, int]]
 """Milliseconds to the largest paint, kilobytes and requests, by the name of the page."""
 
@@ -132,6 +175,30 @@ def show(stages: dict[int, Seen]) -> list[str]:
     ]
 
 
+async def fill_lists(growing: Growing) -> None:
+    """Put so many rows behind the lists of the large tenant."""
+    seller, buyer = growing.tenants
+    known = {
+        "organization": seller.organization_id,
+        "person": seller.user_id,
+        "buyer": buyer.organization_id,
+        "store": seller.store_id,
+    }
+    database = await asyncpg.connect(growing.url, command_timeout=600)
+    try:
+        for statement in LISTED:
+            names = [name for name in known if f"{{{name}}}" in statement]
+            places = {name: f"${at}::text" for at, name in enumerate(names, 1)}
+            await database.execute(
+                f"{statement.format(**places)} FROM generate_series(1, {ROWS}) n",
+                *(known[name] for name in names),
+            )
+        await database.execute("VACUUM (ANALYZE)")
+    finally:
+        await database.close()
+    measure.say(f"put {ROWS:,} rows behind each list")
+
+
 async def main(growing: Growing, only: re.Pattern[str], *, quick: bool) -> None:
     """Measure, and print what was found."""
     stages: dict[int, Seen] = {}
@@ -140,6 +207,8 @@ async def main(growing: Growing, only: re.Pattern[str], *, quick: bool) -> None:
             if not growing.tenants:
                 await growing.sign_up(client)
         await growing.grow(step)
+        if step == STEPS[-1]:
+            await fill_lists(growing)
         stages[step] = await look(growing, only, step, 1 if quick else 3)
     missed = show(stages)
     print("\nWhat misses its aim" + "".join(f"\n- {one}" for one in missed or ["nothing"]))

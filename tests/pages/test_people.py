@@ -13,6 +13,7 @@ from tests.pages.conftest import ServedSite
 from tests.pages.test_badge import READABLE, contrast
 from tests.pages.test_billing import TEXTS
 from tests.pages.test_gallery import UNNAMED
+from tolsey.http.people.member_pages import PART
 
 TOKEN = re.compile(r"/invitations/invite_[\w-]{43}")
 BOB = "bob@example.com"
@@ -228,3 +229,35 @@ async def test_the_pages_of_people_are_readable_and_fit(
         assert await page.read("document.documentElement.scrollWidth") == width
         assert await page.read(UNNAMED) == []
     assert page.problems == []
+
+
+async def test_a_large_organization_is_read_page_by_page_and_each_of_its_people_opens(
+    live_site: ServedSite, visitor: httpx.AsyncClient
+) -> None:
+    own = (await signed_up(visitor, "ann@example.com"))["organization"]["id"]
+    database = live_site.running.service.database
+    await database.execute(
+        "INSERT INTO users (id, email, password_hash)"
+        " SELECT 'usr_z' || n, 'z' || n || '@example.com', '' FROM generate_series(1001, 1120) n"
+    )
+    await database.execute(
+        "INSERT INTO members (organization_id, user_id, role)"
+        " SELECT $1, 'usr_z' || n, 'member' FROM generate_series(1001, 1120) n",
+        own,
+    )
+    seen: list[str] = []
+    address = f"/people?organizationId={own}"
+    while address:
+        page = (await visitor.get(address)).text
+        shown = re.findall(r"<bdi>([\w.]+@example\.com)</bdi>(?: <span|</th>)", page)
+        assert 0 < len(shown) <= PART, page
+        seen += shown
+        following = re.search(r'class="pager quiet"><a href="([^"]+)"', page)
+        address = following[1].replace("&amp;", "&") if following else ""
+    assert sorted(seen) == sorted(
+        ["ann@example.com", *(f"z{n}@example.com" for n in range(1001, 1121))]
+    )
+    last = await visitor.get(f"/people/usr_z1120?organizationId={own}")
+    assert last.status_code == 200, last.text
+    wrong = await visitor.get(f"/people?organizationId={own}&cursor=%00")
+    assert wrong.status_code == 400, wrong.text

@@ -656,6 +656,8 @@ SHORT: Final[dict[str, list[Case]]] = {
     "people.mail.paces": [lambda db: mail.paces(db, "u1@example.com")],
     "people.mail.those_in": [lambda db: mail.those_in(db, "org_1", ["owner", "admin"])],
     "people.members.find_member": [lambda db: members.find_member(db, "org_1", "u1@example.com")],
+    "people.members.one_of": [lambda db: members.one_of(db, "org_1", "usr_1")],
+    "people.members.page_of": [lambda db: members.page_of(db, "org_1", "usr_1", PAGE)],
     "people.members.members_of": [lambda db: members.members_of(db, "org_1")],
     "people.resets.is_open": [lambda db: resets.is_open(db, "token", AT)],
     "people.tokens.find": [lambda db: tokens.find(db, "token", AT)],

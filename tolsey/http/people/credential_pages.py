@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import ClassVar, Final, get_args
 
 from pydantic import ValidationError
 from quart import Blueprint, Response, request
@@ -61,6 +61,8 @@ class SessionsPage(Page):
 
     template = "people/sessions.html"
     sessions: Sequence[OpenSessionAnswer]
+    most: ClassVar[int] = 50
+    """How many are shown; who has more ends them all."""
     filled: Filled = field(default_factory=Filled)
     done: str = ""
     password_characters = api_model.PASSWORD_CHARACTERS

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from quart import Blueprint, Response, request
 
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
+from tolsey.http.answers.base import list_of
 from tolsey.http.answers.people.members import InvitationAnswer, MemberAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import (
@@ -34,12 +35,15 @@ from tolsey.http.web.access import (
     public,
 )
 from tolsey.http.web.context import now, service
+from tolsey.http.web.paging import PageQuery
 from tolsey.storage.people import invitations, members
 from tolsey.storage.people.accounts import OrganizationRow
 from tolsey.storage.people.invitations import InvitationRow
 from tolsey.storage.people.members import MemberRow
 
 PATH: Final = "/people"
+PART: Final = 50
+"""How many members are on a page."""
 
 routes = Blueprint("member_pages", __name__)
 answer_with_pages(routes)
@@ -100,11 +104,18 @@ class PeoplePage(OrganizationPage):
 
     template = "people/people.html"
     members: Sequence[MemberAnswer]
+    following: str | None
+    """The cursor of those who come after these."""
     invitations: Sequence[InvitationAnswer]
     filled: Filled = field(default_factory=Filled)
     done: str = ""
     refused: str = ""
     email_characters = api_model.EMAIL_CHARACTERS
+
+    @property
+    def next_page(self) -> str:
+        """Give the address of those who come after these."""
+        return address(self.organization.id, cursor=self.following or "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,12 +267,14 @@ async def _people(
         waiting = await invitations.listed(
             database, organization_id, now(), before="", limit=invitations.MOST_OPEN
         )
+    asked = PageQuery(limit=PART, cursor=request.args.get("cursor"))
+    found = await members.page_of(database, organization_id, asked.after, PART + 1)
+    listed = list_of(found, PART, key=lambda one: one.user_id, answer=MemberAnswer.of)
     return PeoplePage(
         organization=organization,
         you=you,
-        members=[
-            MemberAnswer.of(one) for one in await members.members_of(database, organization_id)
-        ],
+        members=listed.items,
+        following=listed.next_cursor,
         invitations=[InvitationAnswer.of(one) for one in waiting],
         filled=filled or Filled(),
         done=done,
@@ -271,9 +284,9 @@ async def _people(
 
 async def _person(organization_id: str, user_id: str) -> PersonPage:
     organization = await organization_of(organization_id)
-    for member in await members.members_of(service().database, organization_id):
-        if member.user_id == user_id:
-            return PersonPage(
-                organization=organization, you=caller().user_id, member=MemberAnswer.of(member)
-            )
-    raise NotFound("There is no such member.")
+    member = await members.one_of(service().database, organization_id, user_id)
+    if member is None:
+        raise NotFound("There is no such member.")
+    return PersonPage(
+        organization=organization, you=caller().user_id, member=MemberAnswer.of(member)
+    )

@@ -41,6 +41,38 @@ async def members_of(database: Database, organization_id: str) -> list[MemberRow
     return [MemberRow(**row) for row in rows]
 
 
+async def page_of(
+    database: Database, organization_id: str, after: str, limit: int
+) -> list[MemberRow]:
+    """List a part of the members of an organization, by the age of their accounts."""
+    rows = await database.fetch(
+        """
+        SELECT members.user_id, users.email, members.role, members.created_at
+        FROM members JOIN users ON users.id = members.user_id
+        WHERE members.organization_id = $1 AND members.user_id > $2
+        ORDER BY members.user_id LIMIT $3
+        """,
+        organization_id,
+        after,
+        limit,
+    )
+    return [MemberRow(**row) for row in rows]
+
+
+async def one_of(database: Database, organization_id: str, user_id: str) -> MemberRow | None:
+    """Read one member of an organization."""
+    row = await database.fetchrow(
+        """
+        SELECT members.user_id, users.email, members.role, members.created_at
+        FROM members JOIN users ON users.id = members.user_id
+        WHERE members.organization_id = $1 AND members.user_id = $2
+        """,
+        organization_id,
+        user_id,
+    )
+    return MemberRow(**row) if row else None
+
+
 async def find_member(database: Database, organization_id: str, email: str) -> MemberRow | None:
     """Find the member who has an address."""
     row = await database.fetchrow(
