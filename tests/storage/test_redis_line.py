@@ -1,10 +1,13 @@
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import anyio
 import pytest
 
+from tests.campaigns.simloop import SimLoop
 from tolsey.storage.cache import CacheUnavailable
+from tolsey.storage.runtime import redis_line
 from tolsey.storage.runtime.redis_line import RedisLine
 
 pytestmark = pytest.mark.anyio
@@ -59,3 +62,75 @@ async def test_a_server_that_is_away_is_told_of() -> None:
     line = RedisLine("redis://127.0.0.1:1/0", timeout_seconds=5)
     with pytest.raises(CacheUnavailable):
         await line.exchange([("PING",)])
+
+
+class Cable:
+    """A connection whose answers come when the test says so."""
+
+    def __init__(self) -> None:
+        self.transport: Any = self
+        self.is_cut = False
+        self.answers: Any = None
+
+    def set_protocol(self, answers: Any) -> None:
+        self.answers = answers
+
+    def write(self, sent: bytes) -> None:
+        """Lose what is sent."""
+
+    def abort(self) -> None:
+        self.is_cut = True
+        asyncio.get_running_loop().call_soon(self.answers.connection_lost, None)
+
+    def says(self, answer: bytes, after: float) -> None:
+        asyncio.get_running_loop().call_later(after, self.answers.data_received, answer)
+
+
+@pytest.fixture
+def cables(monkeypatch: pytest.MonkeyPatch) -> list[Cable]:
+    made: list[Cable] = []
+
+    async def opened(line: Any) -> Any:
+        made.append(Cable())
+        line._answers = redis_line._Answers(made[-1])  # type: ignore[arg-type]  # what it uses of one
+        return line._answers
+
+    monkeypatch.setattr(RedisLine, "_opened", opened)
+    return made
+
+
+def test_each_waits_for_its_own_time_however_long_the_line_is_in_use(cables: list[Cable]) -> None:
+    async def lived() -> list[object]:
+        line, loop = RedisLine("redis://nobody", timeout_seconds=1.0), asyncio.get_running_loop()
+        told: list[object] = []
+        for wait, blocks in ((0.9, 0.0), (6.0, 5.5), (0.5, 0.0), (0.1, 0.0)):
+            asking = asyncio.create_task(line.exchange([("PING",)], blocks_seconds=blocks))
+            await asyncio.sleep(0.01)
+            cables[0].says(b"+PONG\r\n", wait)
+            told.append(await asking)
+        began = loop.time()
+        with pytest.raises(CacheUnavailable, match="TimeoutError"):
+            await line.exchange([("PING",)])
+        return [*told, round(loop.time() - began, 3), cables[0].is_cut, len(cables)]
+
+    assert SimLoop(1).play(lived()) == [*[PONG] * 4, 1.0, True, 1]
+
+
+def test_who_waits_less_long_is_told_before_who_asked_first_and_the_line_is_given_up(
+    cables: list[Cable],
+) -> None:
+    async def lived() -> list[float]:
+        line, loop = RedisLine("redis://nobody", timeout_seconds=1.0), asyncio.get_running_loop()
+
+        async def refused(blocks: float) -> float:
+            with pytest.raises(CacheUnavailable):
+                await line.exchange([("PING",)], blocks_seconds=blocks)
+            return round(loop.time(), 3)
+
+        first = asyncio.create_task(refused(30.0))
+        while not cables:
+            await asyncio.sleep(0.01)
+        opened = round(loop.time(), 3)
+        return [at - opened for at in await asyncio.gather(first, refused(0.0))]
+
+    assert SimLoop(1).play(lived()) == [1.0, 1.0]

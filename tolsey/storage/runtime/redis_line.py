@@ -7,7 +7,7 @@ parser. A frame that crosses costs a seventh of the processor time that it takes
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import hiredis
 from redis.asyncio import ConnectionPool
@@ -44,11 +44,11 @@ class RedisLine:
     ) -> list[Any]:
         """Send commands in one write; answer what each came to. Raises CacheUnavailable."""
         try:
-            async with asyncio.timeout(self._timeout + blocks_seconds):
-                answers = self._answers
-                if answers is None or answers.is_lost:
+            answers = self._answers
+            if answers is None or answers.is_lost:
+                async with asyncio.timeout(self._timeout):
                     answers = await self._opened()
-                return await answers.to(commands)
+            return await answers.to(commands, self._timeout + blocks_seconds)
         except (RedisError, hiredis.HiredisError, OSError, TimeoutError) as error:
             raise CacheUnavailable(type(error).__name__) from error
 
@@ -68,20 +68,38 @@ class RedisLine:
             return self._answers
 
 
+class _Asked(NamedTuple):
+    """Commands that were sent."""
+
+    wanted: int
+    found: list[Any]
+    """The answers so far."""
+    future: asyncio.Future[list[Any]]
+    until: float
+
+
 class _Answers(asyncio.Protocol):
-    """What comes over a connection, given to who waits for it: Redis answers in order."""
+    """What comes over a connection, given to who waits for it: Redis answers in order.
+
+    One timer serves all who wait: one for each took a third of what an exchange costs beside its socket.
+    """
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.is_lost = False
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
         self._writer = writer  # it closes the socket when nobody has it any more
         self._parser = hiredis.Reader(notEnoughData=_MORE)
-        self._waiting: deque[tuple[int, list[Any], asyncio.Future[list[Any]]]] = deque()
+        self._waiting: deque[_Asked] = deque()
         writer.transport.set_protocol(self)
 
-    async def to(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands, and wait for their answers."""
-        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((len(commands), [], future))
+    async def to(self, commands: Sequence[Command], seconds: float) -> list[Any]:
+        """Send commands, and wait so long for their answers. Raises TimeoutError, and hangs up."""
+        future: asyncio.Future[list[Any]] = self._loop.create_future()
+        until = self._loop.time() + seconds
+        self._waiting.append(_Asked(len(commands), [], future, until))
+        if self._timer is None or until < self._timer.when():
+            self._look_at(until)
         self._writer.transport.write(b"".join(hiredis.pack_command(one) for one in commands))
         try:
             return await future
@@ -95,13 +113,29 @@ class _Answers(asyncio.Protocol):
         self.is_lost = True
         self._writer.transport.abort()
 
+    def _look_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._look, when)
+
+    def _look(self, now: float) -> None:
+        """Hang up if somebody has waited long enough, else look again when the next one has."""
+        self._timer = None
+        late = [one for one in self._waiting if one.until <= now and not one.future.done()]
+        for one in late:
+            one.future.set_exception(TimeoutError())
+        if late:
+            self.hang_up()
+        elif self._waiting:
+            self._look_at(min(one.until for one in self._waiting))
+
     def data_received(self, data: bytes) -> None:
         self._parser.feed(data)
         while self._waiting:
             answer = self._parser.gets()
             if answer is _MORE:
                 return
-            wanted, found, future = self._waiting[0]
+            wanted, found, future, _ = self._waiting[0]
             found.append(answer)
             if len(found) == wanted:
                 self._waiting.popleft()
@@ -115,7 +149,9 @@ class _Answers(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
-        for _, _, future in self._waiting:
-            if not future.done():
-                future.set_exception(exc or ConnectionResetError())
+        if self._timer is not None:
+            self._timer.cancel()
+        for one in self._waiting:
+            if not one.future.done():
+                one.future.set_exception(exc or ConnectionResetError())
         self._waiting.clear()
