@@ -76,8 +76,8 @@ SELECT 1 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1::int[])"""
 SINCE = "set_config('tests.since', pg_current_xact_id()::xid::text, false)"
 """Notes that all rows are as they are to be: what is written later has a later transaction."""
-USES = 32
-"""After so many tests a copy costs less than what their rows left behind."""
+MOST_LEFT_BYTES = 4 << 20
+"""When so much lies in tables that are empty, a copy costs less than to go on among what rows left behind."""
 PARTING_SECONDS = 1.0
 """So long connections may take to end after their test; later their database is dropped."""
 
@@ -134,7 +134,6 @@ class Databases:
         self._administrator = administrator
         self._name = ""
         self._connection: Connection | None = None
-        self._uses = 0
         self._shape: Row | None = None
         self._since = ""
         """The transaction since which changes count."""
@@ -223,8 +222,6 @@ class Databases:
             self._name = await copy(self._administrator, self._servers, self._template)
             self._connection = await asyncpg.connect(self._servers.database_named(self._name))
             await self._learn(self._connection)
-            self._uses = 0
-        self._uses += 1
         self._migrated = ""
         return self._servers.database_named(self._name)
 
@@ -252,13 +249,14 @@ class Databases:
                 )
             else:  # to look for rows takes longer than to ask whether any were ever written
                 steps.append(
-                    f"IF pg_relation_size('{name}'::regclass) > 0 THEN DELETE FROM {name}; END IF;"  # noqa: S608
+                    f"size := pg_relation_size('{name}'::regclass); IF size > 0 THEN"  # noqa: S608
+                    f" DELETE FROM {name}; left_bytes := left_bytes + size; END IF;"
                 )
-        # As a function the steps are planned once. It answers which tables it wrote anew.
+        # As a function the steps are planned once. It answers which tables it wrote anew, and what is left in others.
         await connection.execute(
-            "CREATE FUNCTION pg_temp.empty() RETURNS text[] LANGUAGE plpgsql AS"
-            f" $$ DECLARE written text[] := '{{}}'; BEGIN {' '.join(steps)} PERFORM {SINCE};"
-            " RETURN written; END $$"
+            "CREATE FUNCTION pg_temp.empty(OUT written text[], OUT left_bytes bigint) LANGUAGE plpgsql AS"
+            f" $$ DECLARE size bigint; BEGIN written := '{{}}'; left_bytes := 0; {' '.join(steps)}"
+            f" PERFORM {SINCE}; END $$"
         )
         await connection.execute("SET session_replication_role = replica")
         await connection.execute(f"SELECT {SINCE}")
@@ -266,11 +264,14 @@ class Databases:
         self._shape = await connection.fetchrow(SHAPE, self._since)
 
     async def give_back(self) -> None:
-        if self._uses == USES or not await self._emptied():
+        if not await self._emptied():
             await self.drop()
 
     async def _emptied(self) -> bool:
-        """Take the rows away, unless somebody is still connected or more than rows was changed."""
+        """Take the rows away, unless somebody is still connected or more than rows was changed.
+
+        False where another database costs less.
+        """
         assert self._connection is not None
         parked = [pid for _, pool in self._pools if not pool.in_use for pid in pool.backends()]
         parked += [one.connection.get_server_pid() for one in self._journals]
@@ -279,10 +280,11 @@ class Databases:
                 while await self._connection.fetchval(VISITED, parked):
                     await anyio.sleep(0.01)
                 if await self._connection.fetchrow(SHAPE, self._since) == self._shape:
-                    written = await self._connection.fetchval("SELECT pg_temp.empty()")
-                    if written:  # what was there before is left behind
-                        await self._connection.execute(f"VACUUM {', '.join(written)}")
-                    return True
+                    done = await self._connection.fetchrow("SELECT * FROM pg_temp.empty()")
+                    assert done is not None
+                    if done["written"]:  # what was there before is left behind
+                        await self._connection.execute(f"VACUUM {', '.join(done['written'])}")
+                    return bool(done["left_bytes"] < MOST_LEFT_BYTES)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # the test ended every connection
         return False
