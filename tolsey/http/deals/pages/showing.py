@@ -254,6 +254,13 @@ class DealPage(Page):
         return self.may_act and is_theirs and not is_open and not deal.paused
 
     @property
+    def to_sign(self) -> Sequence[PaperShown]:
+        """The documents that wait for the reader's signature."""
+        if not self.may_act or self.deal.role == "operator":
+            return ()
+        return [one for one in self.papers if one.is_open and not one.signed_by_reader]
+
+    @property
     def wanted_papers(self) -> Mapping[str, str]:
         """The documents that can be put before both parties now."""
         deal = self.deal
