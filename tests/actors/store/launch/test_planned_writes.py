@@ -7,6 +7,7 @@ from tests.actors.store.launch.test_comparing import ABOUT, WORK
 from tests.actors.store.launch.test_launching import EMPTY, NOON, calls
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits, operations
+from tolsey.actors.store.editing.kinds.kind import EditVerdict
 from tolsey.actors.store.editing.messages import (
     BeginOperation,
     CarryOut,
@@ -88,3 +89,13 @@ def test_what_would_change_nothing_is_left_out_and_what_cannot_be_says_why_at_it
     assert planned([(rates, there)]).edits == []
     write = planned([(rates, nowhere)])
     assert (list(write.edits), write.before) == ([rates], {})
+
+
+def test_a_product_whose_answer_was_lost_is_made_in_whatever_digits_its_prices_are_written() -> (
+    None
+):
+    wanted = {"title": "Blanket", "prices": ["120.00"]}
+    edit = Edit(kind=edits.NEW_PRODUCT, ids=("blanket",), wanted=wanted)
+    for price, verdict in (("120.0", EditVerdict.APPLIED), ("12.00", EditVerdict.UNCLEAR)):
+        found = {"found": {**wanted, "id": "1", "prices": [price]}}
+        assert edits.verdict(edit, {"new-product": None}, found) == verdict

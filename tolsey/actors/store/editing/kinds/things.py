@@ -7,6 +7,7 @@ What is wanted is compared by those names; `extra` of it is sent and compared wi
 import hashlib
 import json
 from abc import ABC
+from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from tolsey.actors.edit import Edit
@@ -66,7 +67,15 @@ def _compared(wanted: Facts) -> dict[str, Any]:
 
 
 def _holds(wanted: Facts, found: Facts) -> bool:
-    return wanted.keys() <= found.keys() and same(wanted, found)
+    return wanted.keys() <= found.keys() and same(_counted(wanted), _counted(found))
+
+
+def _counted(facts: Facts) -> Facts:
+    """Take prices as amounts: the platform writes as many digits of one as it likes."""
+    prices = facts.get("prices")
+    if not isinstance(prices, list):
+        return facts
+    return {**facts, "prices": [None if one is None else Decimal(one) for one in prices]}
 
 
 def _short(found: Facts) -> dict[str, Any]:
