@@ -9,7 +9,7 @@ import random
 import re
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
@@ -69,8 +69,8 @@ class KilledLaunch:
     def shop(self) -> Shop:
         return self.platform.shop(SHOPS[self.owner.name])
 
-    async def launch(self, *, deaths: int) -> None:
-        """Launch the store as far as it goes before somebody orders."""
+    def messages(self) -> Sequence[Message[Any]]:
+        """Say what a launch is told that goes as far as it does before somebody orders."""
         at, user_id = datetime.now(UTC), self.owner.user_id
         spec = {**SPEC, "products": [{"title": "Blanket", "price": "120", "stock": 3}]}
         begin = BeginLaunch(
@@ -85,16 +85,20 @@ class KilledLaunch:
             DecideCheckpoint(milestone=one, action="done", user_id=user_id, note=None, at=at)
             for one in DECIDED
         ]
-        for message in (begin, *decisions):
+        return (begin, *decisions)
+
+    async def launch(self, *, deaths: int) -> None:
+        """Launch the store as far as it goes before somebody orders."""
+        for message in self.messages():
             for _ in range(deaths):
                 if await self.is_outlived(message):
                     break
             await self.forks.follow(self.owner.store_id, message)
             self.edit()
 
-    async def is_outlived(self, message: Message[Any]) -> bool:
-        """Ask a process that dies at some turn, unless it is done by then."""
-        turn = self.luck.randrange(1, self.luck.choice(TURNS))
+    async def is_outlived(self, message: Message[Any], turn: int = 0) -> bool:
+        """Ask a process that dies at a turn, drawn if it is none, unless it is done by then."""
+        turn = turn or self.luck.randrange(1, self.luck.choice(TURNS))
         code = await self.forks.ask(self.owner.store_id, message, dies_at=turn)
         assert code in {0, -signal.SIGKILL}, self.forks.said.read_text()[-4_000:]
         # What a dead process sent last comes to the shop before what the next one asks.
@@ -112,8 +116,8 @@ class KilledLaunch:
                 page.body = EDITED
                 self.happened["edited"] += 1
 
-    def made(self) -> Any:
-        """Say all that is in the shop, without the numbers by which it is known there."""
+    def made(self, name: str = "") -> Any:
+        """Say all that is in the shop, without the numbers and the name by which it is known there."""
         shop = self.shop
         kept = {
             "products": list(shop.products.values()),
@@ -122,7 +126,7 @@ class KilledLaunch:
             "discounts": shop.discounts,
             "setup": shop.setup,
         }
-        return plain(kept, self.owner.name)
+        return plain(kept, name or self.owner.name)
 
 
 def plain(thing: Any, name: str, around: frozenset[int] = frozenset()) -> Any:

@@ -163,7 +163,8 @@ class Demo:
             )
             await demo.run()
             self.teller.named("seller", f"{seller.email}  password {seller.password}")
-            self.teller.named("launch", f"{self.ports.base}/api/wizard/store/{seller.store_id}")
+            self.teller.named("sign in", f"{self.ports.base}/login")
+            self.teller.named("launch", f"{self.ports.base}/stores/{seller.store_id}/launch")
 
     async def _watched(self, service: Running, others: StandIns, sites: Storefronts) -> None:
         """Show competitors, with a fortnight of snapshots."""
