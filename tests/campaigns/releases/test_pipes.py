@@ -33,6 +33,8 @@ def test_an_answer_is_read_when_it_is_whole(got: bytes, status: int, text: str) 
 @asynccontextmanager
 async def served(
     talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    *,
+    seconds: float = 60,
 ) -> AsyncIterator[Pipes]:
     tasks: list[asyncio.Task[None]] = []
 
@@ -47,7 +49,7 @@ async def served(
             await writer.wait_closed()
 
     async with await asyncio.start_server(one, "127.0.0.1", 0) as server:
-        pipes = Pipes(server.sockets[0].getsockname()[1], {}, seconds=0.5)
+        pipes = Pipes(server.sockets[0].getsockname()[1], {}, seconds=seconds)
         async with pipes.standing():
             yield pipes
         await asyncio.gather(*tasks)
@@ -64,7 +66,7 @@ async def test_what_is_cut_off_or_late_or_at_nobodys_port_is_no_answer() -> None
     async with served(cut) as pipes:
         with pytest.raises(httpx.ReadError):
             await pipes.request("GET", "/")
-    async with served(silent) as pipes:
+    async with served(silent, seconds=0.2) as pipes:
         with pytest.raises(httpx.ReadTimeout):
             await pipes.request("POST", "/", json={"a": 1})
     with pytest.raises(httpx.ConnectError):
@@ -85,6 +87,7 @@ async def test_a_connection_is_used_again_and_not_after_its_end() -> None:
         for _ in range(2):
             assert (await pipes.request("GET", "/")).status_code == httpx.codes.NO_CONTENT
         assert came == 1
-        await asyncio.sleep(0.1)
+        while any(pipe.is_free for pipe in pipes._free):
+            await asyncio.sleep(0.01)
         assert (await pipes.request("GET", "/")).status_code == httpx.codes.NO_CONTENT
         assert came == 2
