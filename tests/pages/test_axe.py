@@ -21,6 +21,11 @@ NOT_OURS: Final = re.compile(
     r"^/(docs(?!/api(?:[/?]|$))|api|assets|mail)\b|\.(csv|json|xml|rss|pem|zip)\b|/ui\b"
 )
 
+CARDS: Final = 704
+"""Below this width a row of a table is a card, and nothing is to be scrolled sideways."""
+CUT: Final = """[...document.querySelectorAll('main .table')]
+  .filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"""
+
 
 def of_one_kind(pages: dict[str, int]) -> list[str]:
     """Take one page of each template and of each question that it is asked."""
@@ -49,6 +54,9 @@ async def look(page: Page, url: str, width: int, axe: str) -> list[str]:
     shown = await page.read("document.documentElement.scrollWidth")
     if shown > width:
         wrong.append(f"it is {shown} wide")
+    if width < CARDS:
+        cut = await page.read(CUT)
+        wrong += [f"{one} is cut" for one in cut]
     return [*wrong, *await violations(page, axe)]
 
 
