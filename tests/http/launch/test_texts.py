@@ -107,6 +107,8 @@ async def test_templates_stand_in_where_credits_are_short_or_the_model_fails_and
     await merchant.launch(**FORM)
     kit = await merchant.until("brand.kit", "succeeded")
     assert kit["result"]["texts"] == {"by": "template", "because": "insufficient_credits"}
+    # What follows by itself wants texts, too.
+    await come_to(merchant, "legal.policies")
     assert model.asked == []
 
     # With credits the next run asks, and what cannot be used is not used.
