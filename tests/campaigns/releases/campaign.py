@@ -153,7 +153,9 @@ def code_before(folder: Path) -> Path | None:
     if packed.returncode:
         return None
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+        # Older releases of Python 3.11 take no argument for it (tarfile, "Supporting older Python versions").
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(folder)  # noqa: S202 - our own code
     return folder
 
 
