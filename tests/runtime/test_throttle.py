@@ -13,6 +13,14 @@ from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.lifecycle import retention
 
 
+@pytest.fixture(autouse=True)
+def elapsed(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands still, but for what is put into it."""
+    seconds = list[float]()
+    monkeypatch.setattr("tolsey.runtime.throttle.steady", lambda: sum(seconds))
+    return seconds
+
+
 class Answers:
     """What those who wait for an answer see; while a job works they may get none."""
 
@@ -46,27 +54,52 @@ async def test_portions_shrink_while_answers_are_late_and_grow_again_after() -> 
     throttle = answers.throttle()
     async for _ in throttle.batches(answers.work):
         if len(answers.asked) == 10:
-            assert throttle.size == SMALLEST
+            assert answers.asked[-1] == SMALLEST
             answers.late = False
     assert answers.asked[:3] == [FIRST, FIRST // 2, FIRST // 4]
     assert answers.asked[-1] > FIRST
 
 
 async def test_what_costs_now_much_and_now_little_without_a_job_is_not_laid_to_it(
-    monkeypatch: pytest.MonkeyPatch,
+    elapsed: list[float],
 ) -> None:
     answers = Answers()
-    looks, at = itertools.count(), 0.0
+    looks = itertools.count()
 
     async def probe() -> None:
-        nonlocal at
-        at += 0.05 if next(looks) % 3 == 0 else 0.004  # a disk that others write to
+        elapsed.append(0.05 if next(looks) % 3 == 0 else 0.004)  # a disk that others write to
 
-    monkeypatch.setattr("tolsey.runtime.throttle.steady", lambda: at)
     throttle = Throttle(probe, answers.rest)
     async for _ in throttle.batches(answers.work):
         pass
     assert answers.asked[-1] > FIRST
+
+
+async def test_no_portion_keeps_the_other_jobs_waiting_and_each_run_has_portions_of_its_own(
+    elapsed: list[float],
+) -> None:
+    answers, ended = Answers(), list[int]()
+    throttle = answers.throttle()
+
+    async def checking() -> AsyncIterator[int]:
+        for number in range(12):
+            elapsed.append(0.2)
+            ended.append(len(answers.asked))
+            yield number
+
+    async def check() -> None:
+        async for _ in throttle.steps(checking()):
+            pass
+
+    async def delete() -> None:
+        async for _ in throttle.batches(answers.work):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(check)
+        tasks.start_soon(delete)
+    assert ended == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3  # three steps take longer than 0.5 s
+    assert answers.asked[:4] == [500, 625, 781, 976]
 
 
 async def test_a_portion_never_outgrows_its_bound_and_rows_a_second_are_bounded() -> None:

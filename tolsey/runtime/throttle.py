@@ -18,7 +18,9 @@ from tolsey.storage.errors import StorageError
 Item = TypeVar("Item")
 
 FIRST, SMALLEST, LARGEST = 500, 20, 5000
-"""Rows of a portion: of the first one, and the bounds between which they adapt."""
+"""Rows of a portion: of the first one of a run, and the bounds between which they adapt."""
+LONGEST_SECONDS: Final = 0.5
+"""A portion that took longer is too large, whoever noticed: the other jobs wait for their turns."""
 DEAREST: Final = 3.0
 """So many times what it costs without us may an answer cost."""
 UNNOTICED_SECONDS: Final = 0.01
@@ -46,14 +48,14 @@ class Throttle:
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._idle: deque[float] = deque(maxlen=REMEMBERED)
-        self.size = FIRST
 
     async def batches(self, work: Callable[[int], Awaitable[int]]) -> AsyncIterator[int]:
         """Have work done that is told how many rows to take, until it took fewer; give each count."""
+        size = FIRST
         while True:
             async with self._turn:
-                asked = self.size
-                done = await self._portion(work, asked)
+                asked = size
+                done, size = await self._portion(work, asked)
             yield done
             if done < asked:
                 return
@@ -79,17 +81,18 @@ class Throttle:
         """Have work go on step by step, each of which counts as the smallest portion; give each count."""
 
         async def following(size: int) -> int:
-            done = 0
+            done, ends_at = 0, steady() + LONGEST_SECONDS
             async for _ in work:
                 done += SMALLEST
-                if done + SMALLEST > size:
+                if done + SMALLEST > size or steady() > ends_at:
                     return size
             return done
 
         async for count in self.batches(following):
             yield count
 
-    async def _portion(self, work: Callable[[int], Awaitable[int]], asked: int) -> int:
+    async def _portion(self, work: Callable[[int], Awaitable[int]], asked: int) -> tuple[int, int]:
+        """Have a portion done, and rest; answer how many rows that were, and how many are to be next."""
         idle = await self._usual()
         over = asyncio.Event()
         began = steady()
@@ -103,12 +106,13 @@ class Throttle:
         over.set()
         dearest = await beside
         noticed = dearest > max(DEAREST * idle, UNNOTICED_SECONDS)
-        if noticed:
-            self.size = max(SMALLEST, self.size // 2)
+        size = asked
+        if noticed or took > LONGEST_SECONDS:
+            size = max(SMALLEST, asked // 2)
         elif done == asked:
-            self.size = min(LARGEST, self.size * 5 // 4)
+            size = min(LARGEST, asked * 5 // 4)
         await self._sleep(max(took * (GIVING_WAY if noticed else 1), done / ROWS_A_SECOND))
-        return done
+        return done, size
 
     async def _usual(self) -> float:
         """Tell what an answer costs without us, after one more look."""

@@ -94,7 +94,6 @@ async def test_kept_sums_are_checked_in_slices_with_rests_between_them(
     of_few_slices = len(rests)
     rests.clear()
     monkeypatch.setattr("tolsey.storage.reports.sums.ROWS_AT_ONCE", 1)
-    throttle.size = FIRST
     outcome = await sweep(AT, lambda _: None)
     assert (outcome["sumsChecked"], outcome["sumsDiffering"]) == (2, 0)
     assert len(rests) > of_few_slices
