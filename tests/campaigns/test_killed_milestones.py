@@ -25,6 +25,7 @@ MILESTONES: Final = {
     "brand.assets": 1,
     "catalog.products": 1,
     "storefront.pages": 1,
+    "catalog.publish": 2,
 }
 """How many of a launch's messages came before its turn did."""
 SHARES: Final = 4 if STEP == 1 else 1

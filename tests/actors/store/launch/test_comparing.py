@@ -11,7 +11,7 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.launch import texts
 from tolsey.actors.store.launch.executors import catalogue, checks
-from tolsey.actors.store.launch.executors.work import LaunchWork, compare
+from tolsey.actors.store.launch.executors.work import LaunchWork, ReadShop, compare
 
 ABOUT = Edit(kind=edits.CORE_PAGE, ids=("about",), wanted={"title": "About", "body": "<p>We.</p>"})
 OURS: dict[str, Any] = {"id": "1", "title": "About", "body": "<p>We.</p>", "isPublished": True}
@@ -236,3 +236,17 @@ def published(decided: frozenset[str]) -> list[str]:
 def test_drafts_are_put_on_sale_by_the_word_of_a_person_alone() -> None:
     assert published(frozenset({"catalog.review"})) == ["7"]
     assert published(frozenset()) == []
+
+
+def test_the_catalogue_is_published_whatever_tags_its_merchant_gives_it_since() -> None:
+    results: dict[str, Any] = {
+        "foundation.audit": {"onlinePublicationId": "gid://shopify/Publication/1"},
+        "catalog.products": {"products": [{"id": "gid://shopify/Product/7"}]},
+        "catalog.collections": {"collections": []},
+    }
+    taken = catalogue.publish(replace(WORK, milestone="catalog.publish", results=results))
+    next(taken)
+    taken.send([{"status": "ACTIVE"}])
+    counted = taken.send([{"found": {"publishedOnPublication": True}}])
+    assert isinstance(counted, ReadShop)
+    assert "tag" not in counted.variables["onSale"]

@@ -82,6 +82,16 @@ def test_what_the_platform_works_at_is_waited_for_longer_the_longer_it_takes() -
     assert waits == [0.5, 5, 60]
 
 
+def test_what_the_platform_is_never_done_with_uses_attempts_after_its_time_so_that_it_ends() -> (
+    None
+):
+    work = replace(WORK, milestone="storefront.theme")
+    kinds = [
+        replace(work, waited_seconds=waited).processing("Not yet.").kind for waited in (600, 601)
+    ]
+    assert kinds == ["throttled", "retryable"]
+
+
 def test_what_would_change_nothing_is_left_out_and_what_cannot_be_says_why_at_its_turn() -> None:
     rates = Edit(kind=edits.RATES, ids=("1",), wanted={"zones": [ZONE]})
     there: dict[str, Any] = {"group": "g", "zones": ["Domestic"], "countries": ["US"]}

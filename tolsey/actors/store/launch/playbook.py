@@ -93,6 +93,7 @@ class PlaybookMilestone:
     scopes: tuple[str, ...]
     is_skippable: bool
     most_attempts: int
+    timeout_seconds: int
     documents: tuple[str, ...]
     summary: str
     manual_fallback: str | None
@@ -175,6 +176,7 @@ def _milestone(told: Mapping[str, Any]) -> PlaybookMilestone:
         scopes=tuple(told["scopes"]),
         is_skippable=told["skippable"],
         most_attempts=told.get("maxAttempts", 1),
+        timeout_seconds=told.get("timeoutSeconds", 0),
         documents=tuple(executor.get("documents", ())),
         summary=executor.get("summary", ""),
         manual_fallback=told.get("manualFallback"),

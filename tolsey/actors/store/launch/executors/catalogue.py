@@ -27,8 +27,9 @@ from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.storage.records.money.currencies import in_units, to_minor
 
 FEATURED: Final = "featured"
+ON_SALE: Final = "status:active published_status:published"
 COUNT_PUBLISHED: Final = """
-query CountPublished($ours: String!) { productsCount(query: $ours) { count } }
+query CountPublished($onSale: String!) { productsCount(query: $onSale) { count } }
 """
 NO_PRODUCTS: Final = MilestoneStop(
     kind="permanent",
@@ -255,12 +256,11 @@ def publish(work: LaunchWork) -> Taken:
     found = yield from compare(work, seen, may_set=lambda _: True)
     if found.missing:
         return found.write
-    ours = f"tag:{work.launch_id} status:active published_status:published"
-    counted = yield ReadShop(document=COUNT_PUBLISHED, variables={"ours": ours})
-    shown = counted["productsCount"]["count"]
-    kept = sum(
+    published = sum(
         one is not None and one["publishedOnPublication"] for one in found.things[: len(active)]
     )
-    if shown < kept:
+    # Of all that is on sale: tags are the merchant's to change.
+    counted = yield ReadShop(document=COUNT_PUBLISHED, variables={"onSale": ON_SALE})
+    if counted["productsCount"]["count"] < published:
         return work.processing(NOT_SEEN_YET)
-    return Finished(result={"approved": len(active), "published": shown})
+    return Finished(result={"approved": len(active), "published": published})

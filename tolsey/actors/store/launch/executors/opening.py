@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tolsey.actors.store.launch.executors import checks
+from tolsey.actors.store.launch.executors.catalogue import ON_SALE
 from tolsey.actors.store.launch.executors.growth import CONSENTING
 from tolsey.actors.store.launch.executors.theme import READ_SETTINGS, SETTINGS
 from tolsey.actors.store.launch.executors.work import (
@@ -26,7 +27,6 @@ from tolsey.storage.records.commerce.launches import SoldHour
 
 Asked = Generator[Question, Any, Any]
 
-ON_SALE: Final = "status:active published_status:published"
 READ_PRODUCTS: Final = """
 query OnSale($query: String!, $after: String) {
   products(first: 50, query: $query, after: $after) {

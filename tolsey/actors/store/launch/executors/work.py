@@ -13,6 +13,7 @@ from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import Rejected
 from tolsey.actors.store.launch.drafting import NOTHING_TO_WRITE, DraftedTexts, NoModel, TextBrief
 from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.actors.store.launch.playbook import PLAYBOOK
 
 MOST_AT_ONCE: Final = 25
 """So many changes are asked for in one step."""
@@ -65,9 +66,13 @@ class LaunchWork:
         return None if why is None else DraftedTexts.of_templates(brief, why)
 
     def processing(self, detail: str) -> MilestoneStop:
-        """Wait for what the platform is still at work on: half as long as was waited already, a minute at most."""
+        """Wait for what the platform is still at work on: half as long as was waited already, a minute at most.
+
+        It has the milestone's time of the playbook; after that each look uses an attempt, so that there is an end.
+        """
+        is_late = self.waited_seconds > PLAYBOOK.milestones[self.milestone].timeout_seconds
         return MilestoneStop(
-            kind="throttled",
+            kind="retryable" if is_late else "throttled",
             reason="processing",
             detail=detail,
             wait_seconds=min(60.0, self.waited_seconds / 2),
