@@ -74,7 +74,7 @@ from tolsey.http.operators import (
     time_travel,
 )
 from tolsey.http.operators import live as admin_live
-from tolsey.http.operators.console import acts, record, work
+from tolsey.http.operators.console import actor_pages, acts, letter_pages, record, work_pages
 from tolsey.http.operators.measures import health, metrics
 from tolsey.http.operators.obligations import identities, retention
 from tolsey.http.operators.obligations import pages as compliance_pages
@@ -204,7 +204,9 @@ BLUEPRINTS: Final[Sequence[Blueprint]] = (
     retention.routes,
     finding.routes,
     finding.pages,
-    work.routes,
+    actor_pages.routes,
+    letter_pages.routes,
+    work_pages.routes,
     record.routes,
     acts.routes,
     payment_events.routes,

@@ -13,8 +13,7 @@ from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.forms import Filled
 from tolsey.http.operators import admin, dead_letters, shards
 from tolsey.http.operators.admin import JobRun
-from tolsey.http.operators.console.tables import ActPage, Typed, acted
-from tolsey.http.operators.console.work import actor_address
+from tolsey.http.operators.console.tables import ActPage, Typed, acted, actor_address
 from tolsey.http.operators.dead_letters import Act, GroupAct, LetterAct
 from tolsey.http.operators.shards import Move
 from tolsey.http.web.access import page, require_administrator

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from quart import Response, request
 
@@ -17,6 +17,22 @@ from tolsey.http.layout.standings import Tone
 from tolsey.http.operators.console.sections import ConsolePage
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.callers.cookies import SAFE_METHODS
+
+TONES: Final[dict[str, Tone]] = {
+    "awake": "good",
+    "cold": "idle",
+    "paused": "warn",
+    "waiting": "wait",
+    "sent": "wait",
+    "unknown": "warn",
+    "failed": "bad",
+    "done": "good",
+    "completed": "good",
+    "running": "wait",
+    "dead": "bad",
+    "replayed": "good",
+    "discarded": "idle",
+}
 
 Asked = TypeVar("Asked", bound=ApiModel)
 Act = TypeVar("Act", bound=ApiModel)
@@ -31,6 +47,21 @@ class TableCell:
     tone: Tone | None = None
     at: datetime | None = None
     is_amount: bool = False
+
+
+def state_cell(state: str) -> TableCell:
+    """Show a state in its word."""
+    return TableCell(text=state, tone=TONES.get(state, "idle"))
+
+
+def number(value: float) -> TableCell:
+    """Show a number."""
+    return TableCell(text=f"{value:,}", is_amount=True)
+
+
+def actor_address(kind: str, id: str, act: str = "") -> str:
+    """Give the address of an actor's page, or of the form of an act on it."""
+    return f"/admin/actors/{quote(kind)}/{quote(id, safe='')}" + (f"/{act}" if act else "")
 
 
 @dataclass(frozen=True, slots=True)
