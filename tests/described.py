@@ -15,7 +15,7 @@ from tests.quick_schema import Look, Quick
 from tolsey.http.blueprints import BLUEPRINTS
 from tolsey.http.description import documentation
 from tolsey.http.web.edge import Edge, Event, Receive, Scope, Send
-from tolsey.settings import SUBDOMAINS
+from tolsey.setting_types import SUBDOMAINS
 
 BASE_URL: Final = "http://127.0.0.1:8000"
 JSON: Final = "application/json"

@@ -1,166 +1,46 @@
 """Every setting of the service: docs/operate/settings.md is made of it, and rules/service#settings stands above it."""
 
-import base64
-import binascii
-import ipaddress
-import re
 from collections.abc import Iterable, Mapping
-from email.utils import parseaddr
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 from pydantic_settings import SettingsError as UnreadableSource
 
-ACTOR_KINDS = frozenset({"store", "organization", "listing", "storefront", "job"})
-SUBDOMAINS = frozenset({"mcp", "api", "cdn", "hooks", "status", "docs", "preview"})
+from tolsey.setting_types import (
+    LOOPBACK,
+    ActorKinds,
+    BucketAddress,
+    Keyring,
+    MailSender,
+    MailServerAddress,
+    Network,
+    Networks,
+    Origin,
+    Secret,
+    ShopAddress,
+    Subdomains,
+    WebAddress,
+    at_least,
+    is_loopback,
+    scheme,
+)
+
 CRON_SECRET_CHARACTERS = 32
 METRICS_TOKEN_CHARACTERS = 16
-KEY_BYTES = 32
-KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 CDN_ORIGIN = "cdn_origin_"
-MAIL_ADDRESS = re.compile(r"[^@\s<>\"]{1,64}@[^@\s<>\"]+")
-
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
-LOOPBACK: tuple[Network, ...] = (
-    ipaddress.IPv4Network("127.0.0.0/8"),
-    ipaddress.IPv6Network("::1/128"),
-)
 
 
 class SettingsError(Exception):
     """A setting cannot be read; the text is one line that names it and repeats no secret."""
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address can only be this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _web_address(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("must be an http or https address")
-    if parts.username or parts.query or parts.fragment or (parts.port == 0):
-        raise ValueError("must be an address without user, query or fragment")
-    return text.rstrip("/")
-
-
-def _origin(text: str) -> str:
-    address = _web_address(text)
-    if urlsplit(address).path:
-        raise ValueError("must be an address without a path")
-    return address.lower()
-
-
-def _mail_server(text: str) -> str:
-    parts = urlsplit(text)
-    if not parts.hostname or parts.port == 0 or parts.path.strip("/") or parts.query:
-        raise ValueError("must be like smtp://user:password@host:port")
-    return text
-
-
-def _bucket_address(text: str) -> str:
-    parts = urlsplit(text)
-    if not parts.hostname or parts.username or parts.port or parts.query or parts.fragment:
-        raise ValueError("must be like s3://bucket/prefix; keys go into the provider's variables")
-    return text.rstrip("/")
-
-
-def _mail_sender(text: str) -> str:
-    _, address = parseaddr(text)
-    if not MAIL_ADDRESS.fullmatch(address):
-        raise ValueError("must be like: Shop keepers <no-reply@example.com>")
-    return text
-
-
-def _template(text: str) -> str:
-    _web_address(text.replace("{shop}", "shop.example"))
-    if text.count("{shop}") != 1:
-        raise ValueError("must contain {shop} once")
-    return text.rstrip("/")
-
-
-def _scheme(*allowed: str) -> Any:
-    def check(text: str) -> str:
-        if urlsplit(text).scheme not in allowed:
-            raise ValueError(f"must begin with {' or '.join(f'{name}://' for name in allowed)}")
-        return text
-
-    return AfterValidator(check)
-
-
-def _at_least(characters: int) -> Any:
-    def check(text: str) -> str:
-        if len(text) < characters:
-            raise ValueError(f"must have {characters} characters or more")
-        return text
-
-    return AfterValidator(check)
-
-
-def _keyring(text: str) -> str:
-    parse_keyring(text)
-    return text
-
-
-def parse_keyring(text: str) -> dict[str, bytes]:
-    """Read `keyId:base64url32,...` into keys by id, in order; a ValueError says what is wrong."""
-    keys: dict[str, bytes] = {}
-    for entry in text.split(","):
-        key_id, _, encoded = entry.strip().partition(":")
-        if not KEY_ID.fullmatch(key_id) or key_id in keys:
-            raise ValueError("must name each key once, with letters, digits, _ or -")
-        try:
-            key = base64.b64decode(
-                encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True
-            )
-        except binascii.Error as error:
-            raise ValueError("must hold base64url keys") from error
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"must hold keys of {KEY_BYTES} bytes")
-        keys[key_id] = key
-    return keys
-
-
-def _words(value: Any) -> Any:
-    if isinstance(value, str):
-        return tuple(word for part in value.split(",") if (word := part.strip()))
-    return value
-
-
-def _known_subdomains(names: frozenset[str]) -> frozenset[str]:
-    if names - SUBDOMAINS:
-        raise ValueError(f"must be of {', '.join(sorted(SUBDOMAINS))}")
-    return names
-
-
-Secret: TypeAlias = str
-"""A value that no log, page or repr may hold."""
-WebAddress: TypeAlias = Annotated[str, AfterValidator(_web_address)]
-
-
-def _known_kinds(names: frozenset[str]) -> frozenset[str]:
-    if unknown := names - ACTOR_KINDS:
-        raise ValueError(f"no kind of actor is named {', '.join(sorted(unknown))}")
-    return names
-
-
-Words: TypeAlias = Annotated[frozenset[str], NoDecode, BeforeValidator(_words)]
 
 
 class CdnOrigins(PydanticBaseSettingsSource):
@@ -201,12 +81,12 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    base_url: Annotated[str, AfterValidator(_origin)] = "http://127.0.0.1:8000"
+    base_url: Origin = "http://127.0.0.1:8000"
     """The main address, as visitors type it: cookies, links in mails and the badge carry it; unset:
     where `tolsey serve` listens."""
-    database_url: Annotated[Secret, _scheme("postgresql", "postgres")] | None = None
+    database_url: Annotated[Secret, scheme("postgresql", "postgres")] | None = None
     """A PostgreSQL with pgvector; unset: an embedded one, kept under `DATA_DIR`."""
-    redis_url: Annotated[Secret, _scheme("redis", "rediss", "unix")] | None = None
+    redis_url: Annotated[Secret, scheme("redis", "rediss", "unix")] | None = None
     """A Redis or Valkey; unset: an embedded one, kept under `DATA_DIR`."""
     data_dir: Path = Path(".data")
     """Where embedded servers and made keys are kept. Back it up with its keys."""
@@ -214,22 +94,22 @@ class Settings(BaseSettings):
     """How processes write to each other: 2 only once every process runs a release that has this setting."""
     lease_seconds: Annotated[float, Field(ge=0.5, le=60)] = 5.0
     """For so long, and no longer, nobody answers for the stores of a process that died without a word."""
-    encryption_keys: Annotated[Secret, AfterValidator(_keyring)] | None = None
+    encryption_keys: Keyring | None = None
     """`keyId:base64url of 32 bytes`, with commas; the first encrypts, all decrypt. Unset: made once under `DATA_DIR`, refused in public."""
 
-    cron_secret: Annotated[Secret, _at_least(CRON_SECRET_CHARACTERS)] | None = None
+    cron_secret: Annotated[Secret, at_least(CRON_SECRET_CHARACTERS)] | None = None
     """Opens `/api/cron/<job>`, 32 characters or more; unset: these routes answer 503. Jobs run by themselves all the same."""
-    metrics_token: Annotated[Secret, _at_least(METRICS_TOKEN_CHARACTERS)] | None = None
+    metrics_token: Annotated[Secret, at_least(METRICS_TOKEN_CHARACTERS)] | None = None
     """The only key to `/metrics` once it is set, 16 characters or more; unset: 503 in public."""
     otel_exporter_otlp_endpoint: WebAddress | None = None
     """An OpenTelemetry collector that takes traces as OTLP over HTTP; unset: there are none, and they cost nothing."""
-    history_kinds: Annotated[Words, AfterValidator(_known_kinds)] = frozenset()
+    history_kinds: ActorKinds = frozenset()
     """Kinds of actor (`store`, `organization`, `listing`, `storefront`, `job`) whose turns keep for a week what they changed, so that a state of before can be shown."""
-    trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)] = ()
+    trusted_proxies: Networks = ()
     """Addresses or networks whose `x-forwarded-for` counts; unset: no one's in public, loopback's on loopback."""
     cleartext_http2: bool = False
     """HTTP/2 without TLS, too: only behind a proxy that speaks it itself."""
-    next_public_live_subdomains: Annotated[Words, AfterValidator(_known_subdomains)] = frozenset()
+    next_public_live_subdomains: Subdomains = frozenset()
     """Sub-addresses that are live, of `mcp`, `api`, `cdn`, `hooks`, `status`, `docs` and `preview`, each before the main address's host."""
     cdn_origins: Mapping[str, WebAddress] = Field(default_factory=dict)
     """`CDN_ORIGIN_<LABEL>`: the public object storage of a label, which `cdn.<host>/<label>/<path>` answers with."""
@@ -248,7 +128,7 @@ class Settings(BaseSettings):
     """That app's secret, which signs its deliveries."""
     commerce_api_version: Annotated[str, Field(pattern=r"^(\d{4}-\d{2}|unstable)?$")] = ""
     """The platform's version of the Admin API; unset: the one this release was tried with."""
-    commerce_url_template: Annotated[str, AfterValidator(_template)] = "https://{shop}"
+    commerce_url_template: ShopAddress = "https://{shop}"
     """Where a shop's Admin API is reached; `{shop}` is its domain."""
 
     payments_secret_key: Secret | None = None
@@ -312,11 +192,9 @@ class Settings(BaseSettings):
     """How long an answer's credits are held when its process dies."""
     chat_checkpoint_seconds: Annotated[float, Field(ge=0.05, le=300)] = 5.0
     """How often a running answer's cost is written down."""
-    mail_url: Annotated[Secret, _scheme("smtp", "smtps"), AfterValidator(_mail_server)] | None = (
-        None
-    )
+    mail_url: MailServerAddress | None = None
     """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`. Unset: mails are kept and sent to no one; in public invitations and new passwords answer 503."""
-    mail_from: Annotated[str, AfterValidator(_mail_sender)] | None = None
+    mail_from: MailSender | None = None
     """Who mails come from: `Shop keepers <no-reply@example.com>`; goes with `MAIL_URL`."""
     mail_webhook_secret: Secret | None = None
     """What signs the mail provider's events (`whsec_…`, Standard Webhooks), by which addresses that bounce are written to no more. Several with commas while one is rolled, as for the two below."""
@@ -336,11 +214,11 @@ class Settings(BaseSettings):
     """The login that its API takes."""
     escrow_api_key: Secret | None = None
     """And the key."""
-    objects_url: Annotated[str, _scheme("s3"), AfterValidator(_bucket_address)] | None = None
+    objects_url: BucketAddress | None = None
     """Where files are: `s3://bucket/prefix`, reached by the provider's `AWS_ENDPOINT_URL`, `AWS_REGION`, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in the environment. Unset: a folder under `DATA_DIR`, which processes on several machines do not share."""
     storefront_url: WebAddress | None = None
     """Where storefronts are reached instead of at their own addresses, each by its Host: for the sandbox."""
-    dns_url: Annotated[str, _scheme("dns")] | None = None
+    dns_url: Annotated[str, scheme("dns")] | None = None
     """Which resolver is asked for the records with which owners prove domains, such as `dns://127.0.0.1:53`. Unset: the machine's own."""
     scan_pace_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
     """How long a scan waits between two requests to a storefront, at least."""

@@ -5,7 +5,7 @@ import pytest
 
 from tests.http.people import settings_of
 from tolsey.http.web.callers import addresses
-from tolsey.settings import LOOPBACK
+from tolsey.setting_types import LOOPBACK
 
 
 def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:

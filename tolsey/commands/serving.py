@@ -16,11 +16,11 @@ import anyio.lowlevel
 import click
 import structlog
 
-from tolsey import settings
 from tolsey.commands.base import read_settings, run
 from tolsey.commands.fleet import Fleet, Parent
 from tolsey.listeners import Listeners, address_of
 from tolsey.runtime.messages import UnusableName
+from tolsey.setting_types import is_loopback
 from tolsey.settings import Settings
 from tolsey.storage.errors import StorageError
 
@@ -100,7 +100,7 @@ def _refuse_strangers(read: Settings, host: str) -> None:
 
     Keys that were made are for loopback alone (rules/service#encryption-keys).
     """
-    if settings.is_loopback(host):
+    if is_loopback(host):
         return
     if read.is_local:
         raise click.ClickException(f"BASE_URL: must be the public address when --host is {host}")

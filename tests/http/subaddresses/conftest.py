@@ -8,7 +8,8 @@ from tests.http.subaddresses.others import ASSETS, AssetServer
 from tolsey.sandbox.server import listening
 from tolsey.sandbox.storefronts import Storefront, Storefronts
 from tolsey.service import Running, running
-from tolsey.settings import SUBDOMAINS, Settings
+from tolsey.setting_types import SUBDOMAINS
+from tolsey.settings import Settings
 
 SHOP = "demo.myshopify.com"
 HOME = (

@@ -13,7 +13,8 @@ from tests.http.people import settings_of
 from tests.http.subaddresses.others import FILE, AssetServer
 from tolsey.http.layout.assets import STYLE_ADDRESS
 from tolsey.service import Running, running
-from tolsey.settings import SUBDOMAINS, Settings
+from tolsey.setting_types import SUBDOMAINS
+from tolsey.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, S3Store
 
 from tolsey.runtime.ids import new_id
-from tolsey.settings import is_loopback
+from tolsey.setting_types import is_loopback
 
 INCOMING: Final = "incoming"
 ERASURES: Final = "erasures"

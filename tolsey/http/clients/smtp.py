@@ -12,7 +12,7 @@ import aiosmtplib
 
 from tolsey.actors.ports import Mail, MailDelayed, MailRefused
 from tolsey.http.clients.certificates import trusted_certificates
-from tolsey.settings import is_loopback
+from tolsey.setting_types import is_loopback
 
 TIMEOUT_SECONDS: Final = 30.0
 PORTS: Final = {"smtp": 587, "smtps": 465}

@@ -16,7 +16,7 @@ from tolsey.http.web import policies
 from tolsey.http.web.callers import addresses
 from tolsey.http.web.edge import Headers, Scope
 from tolsey.http.web.limits import headers as standing_headers
-from tolsey.settings import Network
+from tolsey.setting_types import Network
 from tolsey.storage.limits import Limits, Verdict, whole_seconds
 from tolsey.storage.oauth.grants import Admitted
 from tolsey.storage.records.commerce.shops import ShopKey

@@ -9,7 +9,8 @@ from tolsey.http.layout.assets import FOLDER
 from tolsey.http.subaddresses.object_storage import AssetHost
 from tolsey.http.subaddresses.preview.addresses import PREVIEW_PREFIX
 from tolsey.http.web.edge import ASGIApp, Receive, Scope, Send, answer_problem, answer_whole
-from tolsey.settings import SUBDOMAINS, Settings
+from tolsey.setting_types import SUBDOMAINS
+from tolsey.settings import Settings
 
 STATUS_PAGES: Final = re.compile(rf"/status(/.*|\.json)?|{FOLDER}.*", re.DOTALL)
 """What the pages of the status sub-address lead to and are made of, as on the main address."""

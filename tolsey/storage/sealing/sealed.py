@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from tolsey.settings import parse_keyring
+from tolsey.setting_types import parse_keyring
 
 VERSION = "v1"
 NONCE_BYTES = 12

@@ -6,7 +6,7 @@ from quart import Quart, Response, request
 
 from tolsey.actors.refusals import Forbidden
 from tolsey.http.web.context import service
-from tolsey.settings import is_loopback
+from tolsey.setting_types import is_loopback
 from tolsey.storage.people.tokens import SESSION_LIFETIME
 
 SIGNING_IN = ("/api/auth/", "/signup", "/login")
