@@ -16,9 +16,11 @@ from tolsey.runtime.errors import Duplicate, ShardUnavailable, TurnFailed
 from tolsey.runtime.outbox.dispatcher import Dispatcher
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.turns import scheduler as turns
-from tolsey.runtime.turns.commit import Committer, PendingTurn
+from tolsey.runtime.turns.commit import Committer
 from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.turns.pending import PendingTurn
 from tolsey.runtime.turns.scheduler import Scheduler
+from tolsey.runtime.turns.waking import Waking
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 
@@ -358,20 +360,20 @@ def an_actor_sleeps_with_turns_that_are_not_on_disk() -> Iterator[None]:
 
 @mutant
 def the_version_is_read_after_the_state() -> Iterator[None]:
-    async def late(self: Scheduler, cells: Sequence[Cell]) -> None:
+    async def late(self: Waking, cells: Sequence[Cell]) -> None:
         keys = [cell.id.key for cell in cells]
         try:
             states = await cells[0].actor.load(keys)
             versions = await self._versions(cells[0].id.kind, keys)
         except StorageError:
-            self.refuse(cells, lambda: ShardUnavailable("storage"))
+            self._refuse(cells, lambda: ShardUnavailable("storage"))
         else:
             for cell in cells:
                 cell.wake(states[cell.id.key], versions.get(cell.id.key, 0))
         for cell in cells:
             self._release(cell)
 
-    with replaced(Scheduler, "_read", late):
+    with replaced(Waking, "_read", late):
         yield
 
 

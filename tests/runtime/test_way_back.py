@@ -15,7 +15,7 @@ from tests.runtime.counter import Add, Break, Note, counter
 from tests.runtime.runtime_on_disk import running
 from tolsey.runtime import way_back as module
 from tolsey.runtime.masking import MASK
-from tolsey.runtime.turns import commit
+from tolsey.runtime.turns import pending
 from tolsey.runtime.way_back import (
     MISSING,
     Rebuilding,
@@ -141,7 +141,7 @@ async def test_other_kinds_keep_none_and_a_state_that_cannot_be_told_fails_no_tu
     def broken(*_: Any) -> bytes:
         raise ValueError
 
-    monkeypatch.setattr(commit, "way_back", broken)
+    monkeypatch.setattr(pending, "way_back", broken)
     async with running(counters, history=("counter",)) as tested:
         assert await tested.ask(counter("a"), Add(1)) == 2
     assert [row["is_kept"] for row in await turns(counters, "counter", "a", 10)] == [False, False]

@@ -194,7 +194,7 @@ class Admin:
     async def wake(self, actor: ActorId) -> Cell:
         """Wake an actor without a message, to look at it."""
         cell = self._scheduler.cells.get(actor) or self._admit(actor)
-        await self._scheduler.awaken(cell)
+        await self._scheduler.waking.awaken(cell)
         cell.used_at = self._scheduler.loop.time()  # or the next sweep lets go of it
         return cell
 

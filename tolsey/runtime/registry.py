@@ -25,7 +25,8 @@ from tolsey.runtime.telemetry import Telemetry
 from tolsey.runtime.turns.commit import CommitLog, Committer
 from tolsey.runtime.turns.mailbox import Cell, Envelope, slot_of
 from tolsey.runtime.turns.parking import Parking
-from tolsey.runtime.turns.scheduler import CHAIN, REQUEST_ID, Scheduler, Versions
+from tolsey.runtime.turns.scheduler import CHAIN, REQUEST_ID, Scheduler
+from tolsey.runtime.turns.waking import Versions
 from tolsey.storage.records.runtime.turns import OutboxRow
 
 log = structlog.get_logger()

@@ -11,8 +11,9 @@ from tests.campaigns.cluster.faults import NODES, Fault
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.routing import Routing
 from tolsey.runtime.shards.shard import Shard
-from tolsey.runtime.turns.commit import Committer, PendingTurn
+from tolsey.runtime.turns.commit import Committer
 from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.turns.pending import PendingTurn
 from tolsey.runtime.turns.scheduler import Scheduler
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import Batch

@@ -17,15 +17,13 @@ from typing import Any, Protocol
 import structlog
 
 from tolsey.runtime.clock import steady
-from tolsey.runtime.codec import encode_reply
-from tolsey.runtime.decision import Decision, Parked
+from tolsey.runtime.decision import Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, ShardUnavailable, TurnFailed
 from tolsey.runtime.telemetry import Telemetry, Traced
 from tolsey.runtime.turns.mailbox import Cell, Envelope
-from tolsey.runtime.way_back import way_back
+from tolsey.runtime.turns.pending import PendingTurn
 from tolsey.storage.errors import OutcomeUnknown, StorageError, StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome, OutboxRow, TurnPart
-from tolsey.storage.tables import TABLES
 
 log = structlog.get_logger()
 
@@ -42,46 +40,6 @@ class CommitLog(Protocol):
 
     async def settle(self, batch: Batch) -> list[bool]:
         """Say of each turn of a batch of unknown fate whether it is on disk."""
-
-
-class PendingTurn:
-    """A turn that was taken and is not yet on disk."""
-
-    __slots__ = (
-        "after",
-        "before",
-        "cell",
-        "claims",
-        "decision",
-        "envelope",
-        "error",
-        "open",
-        "outbox",
-        "voids",
-        "writes",
-    )
-
-    def __init__(
-        self,
-        cell: Cell,
-        envelope: Envelope,
-        decision: Decision[Any, Any] | None,
-        outbox: Sequence[OutboxRow] = (),
-        error: BaseException | None = None,
-    ) -> None:
-        self.cell = cell
-        self.envelope = envelope
-        self.decision = decision
-        self.outbox = outbox
-        self.error = error
-        self.open = True
-        self.before = cell.state
-        self.voids = decision is not None and decision.state is not cell.state
-        self.after = cell.state if decision is None else decision.state
-        self.writes = decision is not None and bool(
-            self.voids or decision.records or outbox or envelope.consumes
-        )
-        self.claims = _claims(decision, envelope)
 
 
 class CommitGate(Protocol):
@@ -297,9 +255,9 @@ class Committer:
                     turn.voids,
                     envelope.consumes,
                     records,
-                    _reply(turn) if envelope.keeps_reply else None,
+                    turn.reply if envelope.keeps_reply else None,
                     about,
-                    _way_back(turn) if cell.id.kind in self._history else None,
+                    turn.way_back if cell.id.kind in self._history else None,
                 )
             )
         for at, turn in last.items():
@@ -454,27 +412,3 @@ class Committer:
     def _fail(self, turns: Sequence[PendingTurn], error: Callable[[], BaseException]) -> None:
         for cell in {id(turn.cell): turn.cell for turn in turns}.values():
             self.fail_cell(cell, error)
-
-
-def _reply(turn: PendingTurn) -> str | None:
-    if turn.decision is None or isinstance(turn.decision.reply, Parked):
-        return None
-    return encode_reply(type(turn.envelope.message), turn.decision.reply)
-
-
-def _way_back(turn: PendingTurn) -> bytes | None:
-    try:
-        return way_back(turn.before, turn.after)
-    except Exception:  # what is kept for operators never fails a turn
-        log.exception("history.not_kept", actor=str(turn.cell.id))
-        return None
-
-
-def _claims(decision: Decision[Any, Any] | None, envelope: Envelope) -> tuple[Any, ...]:
-    claims: list[Any] = [("outbox", envelope.consumes)] if envelope.consumes else []
-    if decision is not None:
-        for record in decision.records:
-            part = TABLES[type(record)]
-            if part.claim:
-                claims.append((part.name, part.key_of(record)))
-    return tuple(claims)

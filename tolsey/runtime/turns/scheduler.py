@@ -7,11 +7,11 @@ in a task of the runtime, so that a caller who goes away never tears it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import islice
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -30,8 +30,10 @@ from tolsey.runtime.errors import (
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox.rows import rows_of
 from tolsey.runtime.telemetry import FOLDED, Span, Telemetry
-from tolsey.runtime.turns.commit import MAX_ATTEMPTS, Committer, PendingTurn
+from tolsey.runtime.turns.commit import MAX_ATTEMPTS, Committer
 from tolsey.runtime.turns.mailbox import Cell, Envelope
+from tolsey.runtime.turns.pending import PendingTurn
+from tolsey.runtime.turns.waking import Versions, Waking
 from tolsey.runtime.turns.wheel import Wheel
 from tolsey.storage.errors import StorageError
 
@@ -51,18 +53,8 @@ AWAY = (StorageError, TimeoutError, DeadlineExceeded, Overloaded, ShardUnavailab
 SLICE = 256
 """Turns between two visits of the event loop."""
 
-WAKE_PAGE = 256
-"""How many actors of a kind are read from disk at once."""
-
 SWEEP_SECONDS = 1.0
 SWEEP_CELLS = 10_000
-
-
-class Versions(Protocol):
-    """How far actors are on disk."""
-
-    async def __call__(self, kind: str, keys: Sequence[str]) -> dict[str, int]:
-        """Read versions; an actor that never committed is not among them."""
 
 
 class Scheduler:
@@ -90,7 +82,6 @@ class Scheduler:
         self.loop: asyncio.AbstractEventLoop
         self.wheel: Wheel
         self._committer = committer
-        self._versions = versions
         self._telemetry = telemetry
         self._cold_seconds = cold_seconds
         self._idle_seconds = idle_seconds
@@ -101,10 +92,11 @@ class Scheduler:
         self._arming = False
         self._width = SLICE
         self._spent = False
-        self._waking: dict[str, list[Cell]] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}
-        self._awaiting: dict[ActorId, list[asyncio.Future[None]]] = {}
         self._coarse_time = 0.0
+        self.waking = Waking(
+            versions, telemetry, spawn=self._spawn, release=self._release, refuse=self.refuse
+        )
 
     def open(self) -> None:
         """Start on the running loop."""
@@ -228,7 +220,7 @@ class Scheduler:
         while cell.queue and taken < turns and cell.id not in self.paused:
             if not cell.hot:
                 if cell.cold is None:
-                    self._wake(cell)
+                    self.waking.wake(cell)
                     return taken + 1
                 cell.warm()
             envelope = cell.queue.popleft()
@@ -329,55 +321,7 @@ class Scheduler:
         cell.queue.insert(next(behind, len(cell.queue)), envelope)
         self.depth += 1
 
-    # Waking and sleeping.
-
-    def _wake(self, cell: Cell) -> None:
-        waiting = self._waking.get(cell.id.kind)
-        if waiting is None:
-            waiting = self._waking[cell.id.kind] = []
-            self.loop.call_soon(self._wake_kind, cell.id.kind)
-        waiting.append(cell)
-
-    def _wake_kind(self, kind: str) -> None:
-        cells = self._waking.pop(kind)
-        for at in range(0, len(cells), WAKE_PAGE):
-            self._spawn(self._read(cells[at : at + WAKE_PAGE]))
-
-    async def _read(self, cells: Sequence[Cell]) -> None:
-        """Read actors of one kind from disk, all in one query for each table."""
-        kind, keys = cells[0].id.kind, [cell.id.key for cell in cells]
-        generations = [cell.generation for cell in cells]
-        try:
-            # The version first: a state that is newer than its version cannot commit.
-            versions: Mapping[str, int] = await self._versions(kind, keys)
-            states = await cells[0].actor.load(keys)
-            for cell, generation in zip(cells, generations, strict=True):
-                if cell.generation == generation:
-                    cell.wake(states[cell.id.key], versions.get(cell.id.key, 0))
-        except StorageError as error:
-            log.warning("actor.not_woken", kind=kind, actors=len(cells), error=str(error))
-            reason = f"storage: {error}"
-            self.refuse(cells, lambda: ShardUnavailable(reason))
-        except asyncio.CancelledError:
-            self.refuse(cells, Stopping)
-            raise
-        except Exception as error:
-            if len(cells) > 1:  # one actor that cannot be read fails alone
-                for cell in cells:
-                    self._spawn(self._read([cell]))
-                return
-            log.error("actor.load_failed", kind=kind, exc_info=error)  # noqa: TRY400 - as above
-            cause = type(error).__name__
-            self.refuse(cells, lambda: TurnFailed("load", cause))
-        self._read_back(cells)
-
-    def _read_back(self, cells: Sequence[Cell]) -> None:
-        self._telemetry.counters["wakes"] += len(cells)
-        for cell in cells:
-            for future in self._awaiting.pop(cell.id, ()):
-                if not future.done():
-                    future.set_result(None)
-            self._release(cell)
+    # Sleeping.
 
     def refuse(self, cells: Sequence[Cell], error: Callable[[], BaseException]) -> None:
         """Fail what waits in front of actors, and let go of them."""
@@ -388,18 +332,6 @@ class Scheduler:
                 envelope.fail(error())
             if not cell.pending and self.cells.get(cell.id) is cell:
                 del self.cells[cell.id]
-
-    async def awaken(self, cell: Cell) -> None:
-        """Wait until an actor is awake."""
-        if cell.cold is not None:
-            cell.warm()
-        if not cell.hot:
-            future = self.loop.create_future()
-            self._awaiting.setdefault(cell.id, []).append(future)
-            if not cell.busy:
-                cell.busy = True
-                self._wake(cell)
-            await future
 
     def passivate(self, cell: Cell) -> bool:
         """Put an actor to sleep; false while something waits for it."""
@@ -431,7 +363,7 @@ class Scheduler:
 
     async def drained(self) -> None:
         """Wait until no message waits for a turn."""
-        while self._ready or self._tasks or self._waking:  # noqa: ASYNC110 - three places to watch, once
+        while self._ready or self._tasks or self.waking:  # noqa: ASYNC110 - three places to watch, once
             await asyncio.sleep(0.005)
 
     def close(self) -> None:
