@@ -33,7 +33,7 @@ from bench.market_search import search
 from bench.owner import opened, owning
 from bench.signature import DOCUMENT, RING, signed
 from tolsey.actors.listing.actor import ListingActor
-from tolsey.actors.listing.deals import ledger, signatures
+from tolsey.actors.listing.deals import ledger
 from tolsey.actors.listing.deals.messages import (
     AdvanceDeal,
     DealFields,
@@ -43,6 +43,7 @@ from tolsey.actors.listing.deals.messages import (
     SignDocument,
     SignerFacts,
 )
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
 from tolsey.http.deals.sealing import rendition, seal
@@ -357,7 +358,7 @@ class Signing:
                     deal_id=deal.id,
                     signature_id=id,
                     typed_name="Ada",
-                    consent_version=signatures.CONSENT_VERSION,
+                    consent_version=chain.CONSENT_VERSION,
                     document_sha256=made.signature.document_sha256,
                     signer=signer,
                     at=AT,

@@ -26,7 +26,7 @@ from bench.asking import collect_seldom
 from bench.peers import paging
 from bench.peers.shop import CLIENT_ID, CLIENT_SECRET, DOMAIN
 from tolsey.actors.listing.effects import measure_shop
-from tolsey.actors.listing.revenue import window_of
+from tolsey.actors.listing.verification.revenue import window_of
 from tolsey.actors.ports import Shop
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.guard import guarded_client

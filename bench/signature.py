@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from bench import measure
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals import ledger, signatures
+from tolsey.actors.listing.deals import ledger
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.http.deals.evidence import bundle, checking, merkle
 from tolsey.http.deals.evidence.bundle import SignatureEvidence
 from tolsey.http.deals.evidence.stored import public_key
@@ -59,7 +60,7 @@ def signed() -> tuple[LegalSignature, list[SignatureEvent]]:
         hosted_url=None,
         template_version="apa",
         document_sha256=digest,
-        audit_hash=signatures.first_of("sig_1", digest),
+        audit_hash=chain.first_of("sig_1", digest),
         requested_by="usr_1",
         requested_at=AT,
         expires_at=AT,
@@ -68,16 +69,16 @@ def signed() -> tuple[LegalSignature, list[SignatureEvent]]:
 
     def happened(event: str, role: str, data: dict[str, Any]) -> None:
         nonlocal made
-        made, line = signatures.happened(made, event, at=AT, by=f"usr_{role}", role=role, data=data)
+        made, line = chain.happened(made, event, at=AT, by=f"usr_{role}", role=role, data=data)
         events.append(line)
 
     happened("request", "seller", {"documentType": "APA"})
     signers: dict[str, Any] = {}
     for role, event in (("buyer", "sign"), ("seller", "sign.last")):
         happened("view", role, {})
-        consent = evidence.sha256(signatures.CONSENT.encode())
+        consent = evidence.sha256(chain.CONSENT.encode())
         happened(event, role, {"name": role, "consentTextSha256": consent})
-        signers[role] = {"userId": f"usr_{role}", "name": role, "signedAt": signatures.moment(AT)}
+        signers[role] = {"userId": f"usr_{role}", "name": role, "signedAt": chain.moment(AT)}
     return replace(made, signers=orjson.dumps(signers).decode()), events
 
 

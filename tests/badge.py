@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from tests.rules import ROOT
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.answers.market.selling import VerificationAnswer
 from tolsey.http.layout.templates import rendered
 from tolsey.http.selling.badge import BadgePicture, Shown, Theme

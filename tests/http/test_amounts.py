@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tolsey.http.launch import questions
+from tolsey.http.launch.onboarding import questions
 from tolsey.http.layout.amounts import as_typed, in_minor, plain
 from tolsey.http.layout.catalogue import LANGUAGES, read_in
 from tolsey.http.layout.words import money, whole_money

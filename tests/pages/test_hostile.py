@@ -11,7 +11,7 @@ import pytest
 
 from tests.http.people import KEYRING
 from tests.pages.test_billing import ANN, HELD, account
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.actors.processor import ChargePreview

@@ -13,10 +13,10 @@ from rpds import HashTrieMap
 
 from tests.runtime.counter import Add, Break, Note, counter
 from tests.runtime.runtime_on_disk import running
-from tolsey.runtime import way_back as module
 from tolsey.runtime.masking import MASK
 from tolsey.runtime.turns import pending
-from tolsey.runtime.way_back import (
+from tolsey.runtime.turns import way_back as module
+from tolsey.runtime.turns.way_back import (
     MISSING,
     Rebuilding,
     differences,

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tolsey.actors.listing.ranges import range_of
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.selling.attestation import badge, verification_of
 from tolsey.storage.database import Database
 from tolsey.storage.selling import listings, market

@@ -45,17 +45,12 @@ from tolsey.http.intelligence import (
 )
 from tolsey.http.intelligence import pages as competitor_pages
 from tolsey.http.intelligence import routes as intelligence
-from tolsey.http.launch import (
-    cockpit,
-    devstores,
-    live,
-    onboarding,
-    pool,
-    pool_pages,
-    registry,
-    scope_plan,
-)
+from tolsey.http.launch import cockpit, live, registry
 from tolsey.http.launch import routes as launch
+from tolsey.http.launch.devstores import pool, pool_pages
+from tolsey.http.launch.devstores import routes as devstores
+from tolsey.http.launch.onboarding import pages as onboarding
+from tolsey.http.launch.onboarding import scope_plan
 from tolsey.http.mail import pages as mail_pages
 from tolsey.http.market import pages as market_pages
 from tolsey.http.market import selling_accounts, watching

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.actors.listing.payments import DAY, NOW, charge, item, subscription
 from tests.golden.cases import golden
-from tolsey.actors.listing import account, recurring
-from tolsey.actors.listing.account import Earlier
+from tolsey.actors.listing.verification import account, recurring
+from tolsey.actors.listing.verification.account import Earlier
 from tolsey.http.clients.payments import revenue_shapes as shapes
 from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,

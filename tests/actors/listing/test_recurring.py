@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.actors.listing.payments import DAY, NOW, item, subscription
-from tolsey.actors.listing import recurring
-from tolsey.actors.listing.recurring import Worth, worth
+from tolsey.actors.listing.verification import recurring
+from tolsey.actors.listing.verification.recurring import Worth, worth
 from tolsey.storage.records.selling.revenue import PulledDiscount, PulledItem, Tier
 
 MICROSECOND = timedelta(microseconds=1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.actors.listing.orders import END, MIDDLE, START, back, line, order, paid, refund
 from tests.golden.cases import golden
-from tolsey.actors.listing import revenue
+from tolsey.actors.listing.verification import revenue
 from tolsey.actors.ports import ShopFacts
 from tolsey.storage.records.selling.revenue import (
     DEFINITION,

@@ -16,7 +16,7 @@ from tests.actors.listing.states import (
     machine,
     report,
 )
-from tolsey.actors.listing import lifecycle, source
+from tolsey.actors.listing import lifecycle
 from tolsey.actors.listing.messages import (
     ClockTick,
     PullRevenue,
@@ -31,7 +31,8 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
 )
 from tolsey.actors.listing.state import ListingState
-from tolsey.actors.listing.verification import Badge, listing_badge, primary
+from tolsey.actors.listing.verification import source
+from tolsey.actors.listing.verification.transitions import Badge, listing_badge, primary
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
 from tolsey.storage.records.selling.listing import (

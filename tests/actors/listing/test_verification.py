@@ -22,7 +22,6 @@ from tests.actors.listing.states import (
     report,
     succeeded,
 )
-from tolsey.actors.listing import source, verification
 from tolsey.actors.listing.messages import (
     Former,
     PullRevenue,
@@ -38,7 +37,14 @@ from tolsey.actors.listing.messages import (
     SyncPermissionDenied,
     SyncSucceeded,
 )
-from tolsey.actors.listing.verification import Badge, State, VerificationEvent, badge_of, settle
+from tolsey.actors.listing.verification import source, transitions
+from tolsey.actors.listing.verification.transitions import (
+    Badge,
+    State,
+    VerificationEvent,
+    badge_of,
+    settle,
+)
 from tolsey.actors.refusals import InvalidTransition, NotFound
 from tolsey.runtime.decision import Perform
 from tolsey.storage.records.journal import AuditRecord
@@ -129,7 +135,7 @@ def test_another_shop_starts_without_the_badge_of_the_first() -> None:
     )
 
     assert badge_of(record, NOON + HOUR) is Badge.NONE
-    refused = verification.refuse_grant(record, "invalid_client", NOON + 2 * HOUR)
+    refused = transitions.refuse_grant(record, "invalid_client", NOON + 2 * HOUR)
     assert badge_of(refused, NOON + 2 * HOUR) is Badge.NONE
 
 
@@ -364,22 +370,22 @@ def test_whatever_happens_a_green_badge_is_less_than_a_day_old(
 def _after(
     record: VerificationRecord, event: VerificationEvent, at: datetime
 ) -> VerificationRecord:
-    judged = partial(verification.review, record, event, at)
+    judged = partial(transitions.review, record, event, at)
     moves: dict[VerificationEvent, Callable[[], VerificationRecord]] = {
-        VerificationEvent.CREDENTIALS_ACCEPTED: lambda: verification.accept(record, SHOP, at),
-        VerificationEvent.SYNC_OK: lambda: verification.succeed(record, at, at, sufficient=True),
-        VerificationEvent.SYNC_INSUFFICIENT: lambda: verification.succeed(
+        VerificationEvent.CREDENTIALS_ACCEPTED: lambda: transitions.accept(record, SHOP, at),
+        VerificationEvent.SYNC_OK: lambda: transitions.succeed(record, at, at, sufficient=True),
+        VerificationEvent.SYNC_INSUFFICIENT: lambda: transitions.succeed(
             record, at, at, sufficient=False
         ),
-        VerificationEvent.SYNC_PERMISSION_DENIED: lambda: verification.deny(
+        VerificationEvent.SYNC_PERMISSION_DENIED: lambda: transitions.deny(
             record, "read_orders", at
         ),
-        VerificationEvent.GRANT_REFUSED: lambda: verification.refuse_grant(
+        VerificationEvent.GRANT_REFUSED: lambda: transitions.refuse_grant(
             record, "invalid_client", at
         ),
-        VerificationEvent.SELLER_REMOVE: lambda: verification.remove(record, at),
-        VerificationEvent.SHOP_DEVELOPMENT: lambda: verification.develops(record, at),
-        VerificationEvent.SHOP_SELLS: lambda: verification.sells(record, at),
+        VerificationEvent.SELLER_REMOVE: lambda: transitions.remove(record, at),
+        VerificationEvent.SHOP_DEVELOPMENT: lambda: transitions.develops(record, at),
+        VerificationEvent.SHOP_SELLS: lambda: transitions.sells(record, at),
         VerificationEvent.FRAUD_FLAG: judged,
         VerificationEvent.ADMIN_CLEAR: judged,
         VerificationEvent.ADMIN_REJECT: judged,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.actors.listing.states import DAY, HOUR, NOON, SHOP, machine
-from tolsey.actors.listing import verification
-from tolsey.actors.listing.verification import (
+from tolsey.actors.listing.verification import transitions
+from tolsey.actors.listing.verification.transitions import (
     BADGES,
     DEVELOPMENT,
     SYNC_EXPIRES,
@@ -50,7 +50,7 @@ def used(state: State, **changed: Any) -> VerificationRecord:
 def test_new_credentials_of_the_same_shop_keep_what_it_proved(state: State, keeps: bool) -> None:
     before = used(state, keeps_badge=keeps)
 
-    assert verification.accept(before, SHOP, AT) == replace(
+    assert transitions.accept(before, SHOP, AT) == replace(
         before,
         state=State.PENDING,
         since=AT,
@@ -71,7 +71,7 @@ def test_credentials_of_another_shop_or_after_a_removal_start_from_nothing(
 ) -> None:
     before = used(state)
 
-    assert verification.accept(before, shop, AT) == replace(
+    assert transitions.accept(before, shop, AT) == replace(
         before,
         state=State.PENDING,
         since=AT,
@@ -101,7 +101,7 @@ def test_a_good_sync_leaves_its_moment_and_nothing_of_the_trouble_before(
 ) -> None:
     before = used(state)
 
-    assert verification.succeed(before, AT, AT, sufficient=sufficient) == replace(
+    assert transitions.succeed(before, AT, AT, sufficient=sufficient) == replace(
         before,
         state=becomes,
         since=NOON if becomes is state else AT,
@@ -117,7 +117,7 @@ def test_a_good_sync_leaves_its_moment_and_nothing_of_the_trouble_before(
 def test_a_good_sync_of_what_is_suspended_proves_nothing() -> None:
     before = used(State.SUSPENDED)
 
-    assert verification.succeed(before, AT, AT, sufficient=True) == replace(
+    assert transitions.succeed(before, AT, AT, sufficient=True) == replace(
         before,
         last_ok_at=AT,
         keeps_badge=False,
@@ -130,7 +130,7 @@ def test_a_good_sync_of_what_is_suspended_proves_nothing() -> None:
 def test_a_shop_that_turns_into_a_development_store_keeps_no_proof() -> None:
     before = used(State.VERIFIED)
 
-    assert verification.develops(before, AT) == replace(
+    assert transitions.develops(before, AT) == replace(
         before,
         state=State.SUSPENDED,
         since=AT,
@@ -145,24 +145,24 @@ def test_a_shop_that_turns_into_a_development_store_keeps_no_proof() -> None:
 def test_a_development_store_whose_sources_are_revoked_is_left_alone() -> None:
     before = used(State.REVOKED)
 
-    assert verification.develops(before, AT) == replace(before, syncing_since=None)
+    assert transitions.develops(before, AT) == replace(before, syncing_since=None)
 
 
 def test_a_shop_that_sells_again_is_pending_and_nobodys_doubt_is_lifted_by_that() -> None:
     before = used(State.SUSPENDED, suspended_for=DEVELOPMENT)
 
-    assert verification.sells(before, AT) == replace(
+    assert transitions.sells(before, AT) == replace(
         before, state=State.PENDING, since=AT, suspended_for=None, last_error=None
     )
     doubted = used(State.SUSPENDED)
-    assert verification.sells(doubted, AT) is doubted
+    assert transitions.sells(doubted, AT) is doubted
 
 
 @pytest.mark.parametrize(
     ("note", "becomes", "noted"),
     [
-        (verification.deny, State.NEEDS_PERMISSION, "missing_permission"),
-        (verification.refuse_grant, State.TOKEN_UNAVAILABLE, "last_error"),
+        (transitions.deny, State.NEEDS_PERMISSION, "missing_permission"),
+        (transitions.refuse_grant, State.TOKEN_UNAVAILABLE, "last_error"),
     ],
 )
 def test_a_refusal_is_noted_and_ends_the_sync_and_the_badge_that_was_kept(
@@ -183,7 +183,7 @@ def test_a_refusal_is_noted_and_ends_the_sync_and_the_badge_that_was_kept(
 def test_a_sync_that_came_to_nothing_changes_no_state() -> None:
     before = used(State.VERIFIED)
 
-    assert verification.miss(before, "timeout", AT) == replace(
+    assert transitions.miss(before, "timeout", AT) == replace(
         before, syncing_since=None, last_error="timeout"
     )
 
@@ -213,7 +213,7 @@ def test_a_verdict_makes_every_sync_of_before_unheard(
 ) -> None:
     before = used(state, suspended_for=DEVELOPMENT)
 
-    assert verification.review(before, verdict, AT) == replace(
+    assert transitions.review(before, verdict, AT) == replace(
         before,
         since=AT,
         suspended_for=None,
@@ -226,17 +226,17 @@ def test_a_verdict_makes_every_sync_of_before_unheard(
 def test_only_what_failed_is_discredited() -> None:
     failed = used(State.FAILED)
 
-    assert verification.discredit(failed) == replace(
+    assert transitions.discredit(failed) == replace(
         failed, generation=8, accepted_at=None, verified_at=None
     )
     pending = used(State.PENDING)
-    assert verification.discredit(pending) is pending
+    assert transitions.discredit(pending) is pending
 
 
 def test_a_removal_leaves_nothing_that_a_sync_under_way_could_bring_back() -> None:
     before = used(State.SUSPENDED, suspended_for=DEVELOPMENT)
 
-    assert verification.remove(before, AT) == replace(
+    assert transitions.remove(before, AT) == replace(
         before,
         state=State.REVOKED,
         since=AT,
@@ -252,7 +252,7 @@ def test_a_removal_leaves_nothing_that_a_sync_under_way_could_bring_back() -> No
 def test_time_enters_a_state_at_the_moment_at_which_it_is_asked_and_keeps_no_badge() -> None:
     before = used(State.VERIFIED)
 
-    assert verification.settle(before, NOON + DAY) == replace(
+    assert transitions.settle(before, NOON + DAY) == replace(
         before, state=State.STALE, since=NOON + DAY, keeps_badge=False
     )
 
@@ -260,13 +260,13 @@ def test_time_enters_a_state_at_the_moment_at_which_it_is_asked_and_keeps_no_bad
 def test_what_never_had_a_good_sync_nor_credentials_is_as_old_as_can_be() -> None:
     before = used(State.STALE, last_ok_at=None, accepted_at=None)
 
-    assert verification.overdue(before, NOON) is VerificationEvent.CLOCK_7D
-    assert verification.overdue(used(State.SUSPENDED), NOON + 99 * DAY) is None
+    assert transitions.overdue(before, NOON) is VerificationEvent.CLOCK_7D
+    assert transitions.overdue(used(State.SUSPENDED), NOON + 99 * DAY) is None
 
 
 def test_a_move_that_is_not_allowed_says_what_is() -> None:
     with pytest.raises(InvalidTransition) as refused:
-        verification.move(used(State.VERIFIED), VerificationEvent.ADMIN_CLEAR, AT)
+        transitions.move(used(State.VERIFIED), VerificationEvent.ADMIN_CLEAR, AT)
 
     assert refused.value.detail == "A verification that is verified cannot take admin.clear."
     assert refused.value.fields == {"allowed": ["credentials.accepted", "seller.remove"]}
@@ -275,10 +275,10 @@ def test_a_move_that_is_not_allowed_says_what_is() -> None:
 def test_credentials_are_untried_until_a_sync_that_began_after_them() -> None:
     before = used(State.FAILED, accepted_at=NOON)
 
-    assert verification.untried(replace(before, last_ok_at=NOON - MICROSECOND))
-    assert verification.untried(replace(before, last_ok_at=None))
-    assert not verification.untried(replace(before, last_ok_at=NOON))
-    assert not verification.untried(replace(before, accepted_at=None))
+    assert transitions.untried(replace(before, last_ok_at=NOON - MICROSECOND))
+    assert transitions.untried(replace(before, last_ok_at=None))
+    assert not transitions.untried(replace(before, last_ok_at=NOON))
+    assert not transitions.untried(replace(before, accepted_at=None))
 
 
 def test_a_badge_that_is_kept_goes_grey_with_the_day_of_what_it_stands_on() -> None:

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from tests.actors.listing.orders import END, START, back, line, order, paid, refund
-from tolsey.actors.listing import revenue
-from tolsey.actors.listing.revenue import OrderPayments, OrderTally
+from tolsey.actors.listing.verification import revenue
+from tolsey.actors.listing.verification.revenue import OrderPayments, OrderTally
 from tolsey.storage.records.selling.revenue import Measure, PulledOrder
 
 MICROSECOND = timedelta(microseconds=1)

@@ -23,7 +23,6 @@ from tests.actors.listing.states import (
     succeeded,
 )
 from tests.actors.listing.states import source as of_shop
-from tolsey.actors.listing import source
 from tolsey.actors.listing.messages import (
     Former,
     PullRevenue,
@@ -35,7 +34,8 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
 )
 from tolsey.actors.listing.state import ListingState
-from tolsey.actors.listing.verification import State
+from tolsey.actors.listing.verification import source
+from tolsey.actors.listing.verification.transitions import State
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound, Refusal
 from tolsey.runtime.decision import Perform
 from tolsey.storage.records.journal import AuditRecord, audit_record

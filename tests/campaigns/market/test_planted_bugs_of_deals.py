@@ -9,18 +9,9 @@ import pytest
 
 from tests.actors.listing.deals.market import walked
 from tolsey.actors.listing import evidence, lifecycle, machines
-from tolsey.actors.listing.deals import (
-    guards,
-    ledger,
-    marks,
-    moves,
-    negotiating,
-    signatures,
-    signing,
-    timers,
-    turns,
-)
+from tolsey.actors.listing.deals import guards, ledger, marks, moves, negotiating, timers, turns
 from tolsey.actors.listing.deals.cases import Stage
+from tolsey.actors.listing.deals.signatures import chain, signing
 from tolsey.actors.listing.lifecycle import ListingEvent
 
 WALKS: Final = 600
@@ -209,7 +200,7 @@ BUGS: Final[Mapping[str, Callable[[Patch], None]]] = {
     ),
     "counter_of_ones_own": counter_of_ones_own,
     "any_text_signed": any_text_signed,
-    "one_party_signs_alone": lambda patch: patch.setattr(signatures, "is_last", lambda *_: True),
+    "one_party_signs_alone": lambda patch: patch.setattr(chain, "is_last", lambda *_: True),
     "stale_document": stale_document,
     "document_outlives_its_stage": lambda patch: patch.setattr(
         turns.DealTurn, "_void_document", nothing

@@ -13,7 +13,6 @@ import pytest
 
 from tests.campaigns.revenue.forger import Forger
 from tests.http.people import KEYRING
-from tolsey.actors.listing import revenue
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.listing.messages import (
@@ -21,8 +20,9 @@ from tolsey.actors.listing.messages import (
     RevenueSourceAccepted,
     listing,
 )
-from tolsey.actors.listing.source import SourceInUse
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification import revenue
+from tolsey.actors.listing.verification.source import SourceInUse
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
 from tolsey.http.selling.attestation import badge, main_figures

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import structlog
 
-from tolsey.actors.listing import KIND, lifecycle, source
+from tolsey.actors.listing import KIND, lifecycle
 from tolsey.actors.listing.deals.negotiating import following, reviewed
 from tolsey.actors.listing.deals.part import Deals
 from tolsey.actors.listing.messages import (
@@ -33,6 +33,7 @@ from tolsey.actors.listing.messages import (
     WithdrawListing,
 )
 from tolsey.actors.listing.state import ListingState, Proof, blank
+from tolsey.actors.listing.verification import source
 from tolsey.runtime.actor import Actor, handles, on
 from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database

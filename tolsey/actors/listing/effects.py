@@ -9,13 +9,6 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from tolsey.actors.listing import account, revenue
-from tolsey.actors.listing.accounts import (
-    KeyRefused,
-    ReadDenied,
-    SellerAccounts,
-    TooMuch,
-)
 from tolsey.actors.listing.messages import (
     Former,
     PullRevenue,
@@ -26,6 +19,13 @@ from tolsey.actors.listing.messages import (
     SyncPermissionDenied,
     SyncReport,
     SyncSucceeded,
+)
+from tolsey.actors.listing.verification import account, revenue
+from tolsey.actors.listing.verification.accounts import (
+    KeyRefused,
+    ReadDenied,
+    SellerAccounts,
+    TooMuch,
 )
 from tolsey.actors.ports import (
     ApiVersionTooOld,

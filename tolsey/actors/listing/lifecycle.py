@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from tolsey.actors.listing import machines, source
+from tolsey.actors.listing import machines
 from tolsey.actors.listing.machines import CLOCK, OPERATOR, SELLER
 from tolsey.actors.listing.messages import (
     LEFT_ALONE,
@@ -22,6 +22,7 @@ from tolsey.actors.listing.messages import (
     WithdrawListing,
 )
 from tolsey.actors.listing.state import ListingState
+from tolsey.actors.listing.verification import source
 from tolsey.actors.refusals import Conflict, Forbidden, InvalidTransition, NotFound, Unprocessable
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.journal import AuditRecord, audit_record

@@ -14,7 +14,7 @@ from tolsey.actors.listing.deals.messages import (
     FollowEscrow,
 )
 from tolsey.actors.listing.messages import listing
-from tolsey.actors.listing.revenue import minor_units
+from tolsey.actors.listing.verification.revenue import minor_units
 from tolsey.actors.reach import Ask
 from tolsey.actors.refusals import MissingCredential, Refusal
 from tolsey.http.clients.closing import COMPLETED, EnvelopeProvider, EscrowProvider, ProviderAway

@@ -8,7 +8,6 @@ from pydantic import StringConstraints
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
-from tolsey.actors.listing.deals import signatures
 from tolsey.actors.listing.deals.messages import (
     EndSignature,
     ReadDeals,
@@ -18,7 +17,8 @@ from tolsey.actors.listing.deals.messages import (
     SignerFacts,
     ViewDocument,
 )
-from tolsey.actors.listing.deals.signing import PLATFORM
+from tolsey.actors.listing.deals.signatures import chain
+from tolsey.actors.listing.deals.signatures.signing import PLATFORM
 from tolsey.actors.listing.machines import OPERATOR
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Forbidden, NotFound
@@ -254,7 +254,7 @@ def _allowed(signature: LegalSignature, party: Party) -> list[str]:
     if signature.status not in OPEN_SIGNATURES:
         return []
     found: list[str] = ["decline"] if party.roles else []
-    done: dict[str, Any] = signatures.signed_by(signature)
+    done: dict[str, Any] = chain.signed_by(signature)
     if signature.provider == PLATFORM and any(side not in done for side in party.roles):
         found.append("sign")
     if signature.requested_by == caller().user_id or party.role == OPERATOR or party.operates:

@@ -8,7 +8,7 @@ from typing import Final
 
 from quart import Blueprint, Response, request
 
-from tolsey.actors.listing import verification
+from tolsey.actors.listing.verification import transitions
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.ledger.messages import ReadCredits
@@ -246,9 +246,9 @@ def store_line(row: StoreRow, parts: StoreParts) -> StoreLine:
 
 def listing_line(view: ListingView, at: datetime) -> ListingLine:
     """Tell of a listing what a list shows."""
-    settled = [verification.settle(proof.verification, at) for proof in view.proofs]
-    chosen = verification.primary(settled, at)
+    settled = [transitions.settle(proof.verification, at) for proof in view.proofs]
+    chosen = transitions.primary(settled, at)
     standing = proofs.proof_of(chosen)
-    if badge(view, at) is verification.Badge.GREEN:
+    if badge(view, at) is transitions.Badge.GREEN:
         standing = ShownState("good", _("Verified"))
     return ListingLine(view.listing.title, f"/selling/{view.listing.id}", standing)

@@ -6,7 +6,7 @@ from quart import Blueprint
 from quart_schema import tag_blueprint
 
 from tolsey.actors.domains import domain_named
-from tolsey.actors.listing.verification import settle
+from tolsey.actors.listing.verification.transitions import settle
 from tolsey.actors.refusals import Conflict
 from tolsey.actors.storefront.effects import CALIBRATION_LASTS
 from tolsey.actors.storefront.messages import DiscoverStorefront, storefront

@@ -16,7 +16,7 @@ from tolsey.actors.store.messages import store
 from tolsey.http.answers.base import Created
 from tolsey.http.answers.stores.launch import CockpitAnswer, LaunchAnswer, MilestoneRunAnswer
 from tolsey.http.launch import running
-from tolsey.http.launch.forms import LaunchBody, OnboardingSpec, SpecBody, pricing_of
+from tolsey.http.launch.onboarding.forms import LaunchBody, OnboardingSpec, SpecBody, pricing_of
 from tolsey.http.web import policies
 from tolsey.http.web.access import caller, session, store_of
 from tolsey.http.web.api_model import ApiModel, Identifier

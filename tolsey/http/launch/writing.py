@@ -9,9 +9,9 @@ import structlog
 
 from tolsey.actors.chat import Meter, input_tokens
 from tolsey.actors.refusals import PaymentRequired
-from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.messages import TextsWritten, WriteLaunchTexts
-from tolsey.actors.store.launch.texts import Text
+from tolsey.actors.store.launch.texts.drafting import TextBrief
+from tolsey.actors.store.launch.texts.standard_texts import Text
 from tolsey.http.chat.credit_meter import CreditMeter
 from tolsey.http.chat.terms import Terms
 from tolsey.http.clients.model import ChatModel

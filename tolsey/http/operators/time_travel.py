@@ -25,7 +25,14 @@ from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import service
 from tolsey.http.web.paging import PageQuery
 from tolsey.runtime.messages import ActorId
-from tolsey.runtime.way_back import MISSING, Place, Rebuilding, differences, kept_state, shortened
+from tolsey.runtime.turns.way_back import (
+    MISSING,
+    Place,
+    Rebuilding,
+    differences,
+    kept_state,
+    shortened,
+)
 from tolsey.storage import audit
 from tolsey.storage.database import Row
 from tolsey.storage.runtime import journal_turns, slots

@@ -20,9 +20,16 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from tolsey.actors.listing import ranges, source
+from tolsey.actors.listing import ranges
 from tolsey.actors.listing.evidence import canonical
-from tolsey.actors.listing.verification import Badge, badge_of, listing_badge, primary, settle
+from tolsey.actors.listing.verification import source
+from tolsey.actors.listing.verification.transitions import (
+    Badge,
+    badge_of,
+    listing_badge,
+    primary,
+    settle,
+)
 from tolsey.http.answers.base import timestamp
 from tolsey.http.answers.market.selling import (
     AttestedAnswer,

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
-from tolsey.actors.listing.source import DOMAIN_MISMATCH
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.source import DOMAIN_MISMATCH
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.answers.market.selling import CorroborationAnswer, VerificationAnswer
 from tolsey.http.layout.assets import content_of
 from tolsey.http.layout.catalogue import _, marked

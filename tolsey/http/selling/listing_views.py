@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import orjson
 
-from tolsey.actors.listing import lifecycle, verification
+from tolsey.actors.listing import lifecycle
+from tolsey.actors.listing.verification import transitions
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, list_of
 from tolsey.http.answers.market.selling import (
@@ -96,7 +97,7 @@ def to_seller(view: ListingView, at: datetime, attention: Attention) -> ListingA
         allowed=lifecycle.allowed(listing.status),
         verification=verification_of(view, at, owner=True),
         connections=[
-            _source(verification.settle(proof.verification, at), proof.snapshot, at)
+            _source(transitions.settle(proof.verification, at), proof.snapshot, at)
             for proof in view.proofs
             if proof.verification.shop_domain
         ],
@@ -112,8 +113,8 @@ def _source(
         source=record.provider,
         account=record.shop_domain or "",
         state=record.state.value,
-        badge=verification.badge_of(record, at).value,
-        is_syncing=verification.is_syncing(record, at),
+        badge=transitions.badge_of(record, at).value,
+        is_syncing=transitions.is_syncing(record, at),
         last_good_sync_at=record.last_ok_at,
         not_counted=orjson.loads(snapshot.skipped) if snapshot else {},
         unproven_payments=[

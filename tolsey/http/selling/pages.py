@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from quart import Blueprint, Response, request
 
-from tolsey.actors.listing import lifecycle, ranges, verification
+from tolsey.actors.listing import lifecycle, ranges
+from tolsey.actors.listing.verification import transitions
 from tolsey.actors.processor import ProcessorError, refusal_of
 from tolsey.actors.refusals import NotFound, Refusal, Unprocessable
 from tolsey.http.answers.market.selling import RangeAnswer, VerificationAnswer
@@ -125,7 +126,7 @@ class SellerPage(Page):
         """Each source by its provider."""
         found = {}
         for proof in self.view.proofs:
-            record = verification.settle(proof.verification, self.at)
+            record = transitions.settle(proof.verification, self.at)
             standing, advice = proofs.proof_of(record), proofs.advice_for(record)
             found[record.provider] = Source(record, standing, advice)
         return found
@@ -144,14 +145,14 @@ class SellerPage(Page):
     def is_syncing(self) -> bool:
         """Whether a source is being read, so that the page looks again by itself."""
         return any(
-            verification.is_syncing(one.record, self.at) and one.record.last_ok_at is None
+            transitions.is_syncing(one.record, self.at) and one.record.last_ok_at is None
             for one in self.sources.values()
         )
 
     @property
     def has_badge(self) -> bool:
         """Whether the badge shows anything."""
-        return self._shown_badge.badge is not verification.Badge.NONE
+        return self._shown_badge.badge is not transitions.Badge.NONE
 
     @cached_property
     def _shown_badge(self) -> badges.Shown:
@@ -251,7 +252,7 @@ class RemovePage(Page):
     def keeps_badge(self) -> bool:
         """Whether what else is read proves the revenue by itself."""
         others = [one for one in self._records if one.provider != self.source]
-        return verification.listing_badge(others, self.at) is not verification.Badge.NONE
+        return transitions.listing_badge(others, self.at) is not transitions.Badge.NONE
 
     @property
     def _records(self) -> Sequence[VerificationRecord]:

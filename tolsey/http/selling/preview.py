@@ -14,7 +14,7 @@ import anyio.to_thread
 import font_roboto
 from PIL import Image, ImageDraw, ImageFont
 
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.layout.catalogue import _
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.badge import Shown

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from tolsey.actors.listing import verification
+from tolsey.actors.listing.verification import transitions
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.standings import ShownState, Tone, Want
 from tolsey.storage.records.selling.listing import ListingStatus, VerificationRecord
@@ -52,7 +52,7 @@ def proof_of(record: VerificationRecord) -> ShownState:
 
 def advice_for(record: VerificationRecord) -> str:
     """Say what a seller can do about a source that proves nothing, or not any more."""
-    if record.suspended_for == verification.DEVELOPMENT:
+    if record.suspended_for == transitions.DEVELOPMENT:
         return _(
             "The shop is on a development or trial plan. The badge comes back with a paid one."
         )
@@ -64,7 +64,7 @@ def wanted_by_listing(view: ListingView, at: datetime) -> Iterator[Want]:
     """Say what a listing wants until it has a badge that the public can see."""
     listing = view.listing
     about = {"listing": listing.title}
-    records = [verification.settle(proof.verification, at) for proof in view.proofs]
+    records = [transitions.settle(proof.verification, at) for proof in view.proofs]
     given = [one for one in records if one.state not in (State.NONE, State.REVOKED)]
     address = f"/selling/{listing.id}"
     for record in given:

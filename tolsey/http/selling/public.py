@@ -11,7 +11,7 @@ from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.ranges import shown_as
-from tolsey.actors.listing.verification import Badge, State
+from tolsey.actors.listing.verification.transitions import Badge, State
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import ListAnswer, Media
 from tolsey.http.answers.market.selling import (

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 from quart import Blueprint, Response
 
-from tolsey.actors.listing.verification import Badge
+from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.answers.market.selling import PublicListingAnswer, SignedVerificationAnswer
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, sent_on, shown

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from tolsey.actors.listing.accounts import (
+from tolsey.actors.listing.verification.accounts import (
     AccountUnreachable,
     KeyRefused,
     ReadDenied,

@@ -5,7 +5,6 @@ from typing import Literal
 from quart import Blueprint
 from quart_schema import tag_blueprint
 
-from tolsey.actors.listing import revenue
 from tolsey.actors.listing.messages import (
     CreateListing,
     EditListing,
@@ -19,7 +18,8 @@ from tolsey.actors.listing.messages import (
     WithdrawListing,
     listing,
 )
-from tolsey.actors.listing.source import SourceInUse
+from tolsey.actors.listing.verification import revenue
+from tolsey.actors.listing.verification.source import SourceInUse
 from tolsey.actors.ports import ApiVersionTooOld
 from tolsey.actors.refusals import NotFound, Unprocessable
 from tolsey.http.answers.base import Accepted, Created, ListAnswer, NoBody, NoContent

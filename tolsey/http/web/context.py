@@ -13,7 +13,7 @@ from tolsey.runtime import ids
 from tolsey.runtime.messages import ActorId, Message
 
 if TYPE_CHECKING:
-    from tolsey.actors.listing.accounts import SellerAccounts
+    from tolsey.actors.listing.verification.accounts import SellerAccounts
     from tolsey.actors.organization.effects import PaymentInbox
     from tolsey.actors.ports import CommercePlatform, Vectors
     from tolsey.actors.processor import PaymentProcessor

@@ -8,7 +8,7 @@ import structlog
 from tolsey.runtime.codec import encode_reply
 from tolsey.runtime.decision import Decision, Parked
 from tolsey.runtime.turns.mailbox import Cell, Envelope
-from tolsey.runtime.way_back import way_back
+from tolsey.runtime.turns.way_back import way_back
 from tolsey.storage.records.runtime.turns import OutboxRow
 from tolsey.storage.tables import TABLES
 

@@ -18,14 +18,7 @@ import orjson
 from tests.actors.listing.deals.rules_of_moves import HELD, Line
 from tests.actors.listing.states import NOON, drafted
 from tolsey.actors.listing import lifecycle, machines
-from tolsey.actors.listing.deals import (
-    ledger,
-    negotiating,
-    signatures,
-    signing,
-    turns,
-    views,
-)
+from tolsey.actors.listing.deals import ledger, negotiating, turns, views
 from tolsey.actors.listing.deals.messages import (
     AdvanceDeal,
     AnswerOffer,
@@ -42,6 +35,7 @@ from tolsey.actors.listing.deals.messages import (
     SignDocument,
     SignerFacts,
 )
+from tolsey.actors.listing.deals.signatures import chain, signing
 from tolsey.actors.listing.messages import PauseListing, PublishListing, ReviewListing
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Forbidden, InvalidTransition, Refusal
@@ -277,20 +271,20 @@ class Market:
             deal_id=before.id,
             signature_id=signature.id,
             typed_name="Ada",
-            consent_version=signatures.CONSENT_VERSION,
+            consent_version=chain.CONSENT_VERSION,
             document_sha256="0" * 64 if is_other else signature.document_sha256,
             signer=signer,
             at=self.now,
             may_sell=self.may_sell,
         )
-        had = signatures.signed_by(signature)
+        had = chain.signed_by(signature)
         refused = self.take(signing.sign, gives)
         after = self.state.deals[before.id]
         assert after.signature is not None
         if refused is None and side not in had:
             assert not is_other, "another text was signed"
             assert self.now < signature.expires_at, "signed after its end"
-        both = {"buyer", "seller"} <= signatures.signed_by(after.signature).keys()
+        both = {"buyer", "seller"} <= chain.signed_by(after.signature).keys()
         assert both == (after.signature.status == "SIGNED"), "signed by one party alone"
         if refused is not None or side in had:
             assert after.deal == before, "a refused signature moved the deal"
@@ -547,7 +541,7 @@ class Market:
     def check_ledgers(self) -> None:
         """Read every ledger again: it is whole, and what is kept follows from it."""
         for id, paper in self.papers.items():
-            assert signatures.broken_at(paper, self.chains[id]) is None
+            assert chain.broken_at(paper, self.chains[id]) is None
             if paper.status == "SIGNED":
                 anchored = f'"auditHash":"{paper.audit_hash}"'
                 assert any(anchored in line.body for line in self.lines[paper.deal_id])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.actors.listing.deals.market import PRICE, Market
 from tests.actors.listing.deals.test_deals import accepts, offered
-from tolsey.actors.listing.deals import negotiating, providers, signing, turns
+from tolsey.actors.listing.deals import negotiating, turns
 from tolsey.actors.listing.deals.messages import (
     CompleteEnvelope,
     DealFields,
@@ -24,6 +24,7 @@ from tolsey.actors.listing.deals.messages import (
     StoreHandedOver,
 )
 from tolsey.actors.listing.deals.moves import GuardFailed
+from tolsey.actors.listing.deals.signatures import providers, signing
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.storage.records.selling.deals import DealThread
 

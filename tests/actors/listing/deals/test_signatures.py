@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.golden.cases import golden
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals import signatures
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.storage.records.selling.deals import LegalSignature, SignatureEvent, SignatureStatus
 
 VECTOR: dict[str, Any] = golden("esign_vector.json")
@@ -30,7 +30,7 @@ def asked() -> LegalSignature:
         hosted_url=None,
         template_version="nda-2026-01",
         document_sha256=DOCUMENT,
-        audit_hash=signatures.first_of(ID, DOCUMENT),
+        audit_hash=chain.first_of(ID, DOCUMENT),
         requested_by="usr_seller",
         requested_at=datetime.fromisoformat(VECTOR["events"][0]["at"]),
         expires_at=datetime.fromisoformat(VECTOR["events"][0]["data"]["expiresAt"]),
@@ -40,7 +40,7 @@ def asked() -> LegalSignature:
 def chained() -> tuple[LegalSignature, list[SignatureEvent]]:
     signature, lines = asked(), []
     for event in VECTOR["events"]:
-        signature, line = signatures.happened(
+        signature, line = chain.happened(
             signature,
             EVENTS[event["type"]],
             at=datetime.fromisoformat(event["at"]),
@@ -55,7 +55,7 @@ def chained() -> tuple[LegalSignature, list[SignatureEvent]]:
 def test_a_chain_is_the_published_one_to_the_last_hash() -> None:
     signature, lines = chained()
 
-    assert signatures.first_of(ID, DOCUMENT) == VECTOR["genesis"]
+    assert chain.first_of(ID, DOCUMENT) == VECTOR["genesis"]
     assert [line.hash for line in lines] == [event["hash"] for event in VECTOR["events"]]
     assert signature.audit_hash == VECTOR["auditHash"]
     written = [
@@ -63,9 +63,9 @@ def test_a_chain_is_the_published_one_to_the_last_hash() -> None:
         for event in VECTOR["events"]
     ]
     assert [orjson.loads(line.body) for line in lines] == written
-    consent = evidence.sha256(signatures.CONSENT.encode())
+    consent = evidence.sha256(chain.CONSENT.encode())
     assert consent == VECTOR["events"][2]["data"]["consentTextSha256"]
-    assert signatures.broken_at(signature, lines) is None
+    assert chain.broken_at(signature, lines) is None
 
 
 @given(st.integers(0, 2), st.integers(0, 10_000), st.integers(1, 255))
@@ -75,7 +75,7 @@ def test_whatever_byte_of_a_line_is_changed_the_line_is_named(n: int, at: int, b
     body[at % len(body)] ^= by
     changed = replace(lines[n], body=body.decode(errors="replace"))
 
-    assert signatures.broken_at(signature, [*lines[:n], changed, *lines[n + 1 :]]) == n + 1
+    assert chain.broken_at(signature, [*lines[:n], changed, *lines[n + 1 :]]) == n + 1
 
 
 def test_a_line_that_is_cut_off_moved_or_hashed_anew_is_named() -> None:
@@ -83,20 +83,18 @@ def test_a_line_that_is_cut_off_moved_or_hashed_anew_is_named() -> None:
     forged = lines[1].body.replace("203.0.113.7", "203.0.113.8")
     anew = replace(lines[1], body=forged, hash=evidence.sha256(forged.encode()))
 
-    assert signatures.broken_at(signature, lines[:2]) == 3
-    assert signatures.broken_at(signature, [lines[0], lines[2]]) == 2
-    assert signatures.broken_at(signature, [lines[1], lines[0], lines[2]]) == 1
-    assert signatures.broken_at(signature, [lines[0], anew, lines[2]]) == 3
+    assert chain.broken_at(signature, lines[:2]) == 3
+    assert chain.broken_at(signature, [lines[0], lines[2]]) == 2
+    assert chain.broken_at(signature, [lines[1], lines[0], lines[2]]) == 1
+    assert chain.broken_at(signature, [lines[0], anew, lines[2]]) == 3
 
 
 def test_a_signature_makes_no_move_that_its_machine_does_not_have() -> None:
     signature, _ = chained()
-    ended, _ = signatures.happened(
+    ended, _ = chain.happened(
         signature, "decline", at=signature.requested_at, by="u", role="buyer", data={}
     )
 
     for event in ("sign", "view", "request", "decline", "void"):
         with pytest.raises(LookupError):
-            signatures.happened(
-                ended, event, at=signature.requested_at, by="u", role="buyer", data={}
-            )
+            chain.happened(ended, event, at=signature.requested_at, by="u", role="buyer", data={})

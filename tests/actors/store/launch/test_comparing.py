@@ -9,9 +9,9 @@ import pytest
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.launch import texts
 from tolsey.actors.store.launch.executors import catalogue, checks
 from tolsey.actors.store.launch.executors.work import LaunchWork, ReadShop, compare
+from tolsey.actors.store.launch.texts import standard_texts
 
 ABOUT = Edit(kind=edits.CORE_PAGE, ids=("about",), wanted={"title": "About", "body": "<p>We.</p>"})
 OURS: dict[str, Any] = {"id": "1", "title": "About", "body": "<p>We.</p>", "isPublished": True}
@@ -78,16 +78,19 @@ def test_products_are_named_for_their_addresses_no_two_alike() -> None:
 
 
 def test_texts_leave_out_what_the_form_does_not_say() -> None:
-    bare = texts.policies(WORK.spec)
+    bare = standard_texts.policies(WORK.spec)
     assert "LEGAL_NOTICE" not in bare
-    assert "LEGAL_NOTICE" in texts.policies({**WORK.spec, "country": "DE"})
-    shown = [texts.html(one) for one in (*bare.values(), *texts.pages(WORK.spec, {}).values())]
+    assert "LEGAL_NOTICE" in standard_texts.policies({**WORK.spec, "country": "DE"})
+    shown = [
+        standard_texts.html(one)
+        for one in (*bare.values(), *standard_texts.pages(WORK.spec, {}).values())
+    ]
     assert "None" not in "".join(shown)
     assert "<h2>Returns</h2>" in shown[-1]
     assert "<h2>Where do you ship to?</h2>" not in "".join(shown)
-    described = texts.product(WORK.spec, {"title": "A", "description": "<b>"})
-    assert texts.html(described) == "<p>&lt;b&gt;</p>"
-    about = texts.seo(WORK.spec, "Blanket", "word " * 60)["description"]
+    described = standard_texts.product(WORK.spec, {"title": "A", "description": "<b>"})
+    assert standard_texts.html(described) == "<p>&lt;b&gt;</p>"
+    about = standard_texts.seo(WORK.spec, "Blanket", "word " * 60)["description"]
     assert (len(about) <= 160, about[-1]) == (True, "…")
 
 

@@ -9,8 +9,7 @@ import pytest
 from tests.actors.store.launch.test_comparing import WORK
 from tests.actors.store.launch.test_launching import CONNECTION, NOON, calls, one, running
 from tolsey.actors.organization.ledger.messages import ReleaseHold, SettleHold
-from tolsey.actors.store.launch import results, texts, writing
-from tolsey.actors.store.launch.drafting import NoModel, TextBrief
+from tolsey.actors.store.launch import results
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import Finished, LaunchWork, WriteTexts
 from tolsey.actors.store.launch.keeping import launch_of
@@ -21,6 +20,8 @@ from tolsey.actors.store.launch.messages import (
     TextsWritten,
     WriteLaunchTexts,
 )
+from tolsey.actors.store.launch.texts import standard_texts, writing
+from tolsey.actors.store.launch.texts.drafting import NoModel, TextBrief
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Tell
 from tolsey.storage.records.commerce.launches import MilestoneState, StoreContextModule
@@ -31,9 +32,9 @@ SPEC: dict[str, Any] = {
     "contactEmail": "hello@loom.example",
     "shipping": {"countries": ["US"], "flatRate": "6.50"},
 }
-POLICIES = texts.policies(SPEC)
+POLICIES = standard_texts.policies(SPEC)
 BRIEF = TextBrief(
-    facts=texts.facts(SPEC),
+    facts=standard_texts.facts(SPEC),
     voice="Plain and kind.",
     drafts={name: POLICIES[name] for name in ("REFUND_POLICY", "SHIPPING_POLICY")},
 )
@@ -49,7 +50,7 @@ def test_a_text_in_other_words_is_taken_under_the_headings_of_its_draft() -> Non
     words = ["Changed your mind? You have 30 days.", "Write to hello@loom.example first."]
     taken = BRIEF.taken(f"```json\n{answered(REFUND_POLICY=words)}\n```")
     assert list(taken) == ["REFUND_POLICY"]
-    assert texts.html(taken["REFUND_POLICY"]) == (
+    assert standard_texts.html(taken["REFUND_POLICY"]) == (
         "<h2>Returns and refunds</h2><p>Changed your mind? You have 30 days.</p>"
         "<p>Write to hello@loom.example first.</p>"
     )

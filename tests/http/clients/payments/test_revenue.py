@@ -8,8 +8,8 @@ import pytest
 
 from tests.actors.listing.payments import charge
 from tests.http.account_books import ACCOUNT, RESTRICTED_KEY, Account, price_of
-from tolsey.actors.listing import account as rules
-from tolsey.actors.listing.accounts import (
+from tolsey.actors.listing.verification import account as rules
+from tolsey.actors.listing.verification.accounts import (
     AccountError,
     AccountUnreachable,
     KeyRefused,

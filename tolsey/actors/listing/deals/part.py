@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rpds import HashTrieMap
 
-from tolsey.actors.listing.deals import drafting, negotiating, providers, rooms, signing
+from tolsey.actors.listing.deals import drafting, negotiating, rooms
 from tolsey.actors.listing.deals.messages import (
     AddDealFile,
     AdvanceDeal,
@@ -26,6 +26,7 @@ from tolsey.actors.listing.deals.messages import (
     StoreHandedOver,
     ViewDocument,
 )
+from tolsey.actors.listing.deals.signatures import providers, signing
 from tolsey.actors.listing.state import NEVER_LED, DealHead, ListingState
 from tolsey.runtime.actor import KindPart, on
 from tolsey.storage.database import Database

@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from tolsey.actors.listing import lifecycle, machines, source
-from tolsey.actors.listing.deals import ledger, marks, signatures, timers
+from tolsey.actors.listing import lifecycle, machines
+from tolsey.actors.listing.deals import ledger, marks, timers
 from tolsey.actors.listing.deals.cases import LEADING, DealCase, Stage
 from tolsey.actors.listing.deals.ledger import Happening
 from tolsey.actors.listing.deals.messages import NO_FIELDS, DealFields, DealView, LookForOwner
 from tolsey.actors.listing.deals.moves import target_of
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.deals.views import turn_of, view_of
 from tolsey.actors.listing.lifecycle import ListingEvent
 from tolsey.actors.listing.machines import BUYER, CLOCK, OPERATOR, SELLER
 from tolsey.actors.listing.state import DealHead, ListingState
+from tolsey.actors.listing.verification import source
 from tolsey.actors.mail import MailEvent, TellPeople
 from tolsey.actors.refusals import NotFound
 from tolsey.runtime.decision import Decision, Effect, Perform
@@ -100,7 +102,7 @@ class DealTurn:
         data: Mapping[str, Any],
     ) -> LegalSignature:
         """Move a signature, write the line of its chain, and keep it as it is after it."""
-        kept, line = signatures.happened(signature, event, at=self.at, by=by, role=role, data=data)
+        kept, line = chain.happened(signature, event, at=self.at, by=by, role=role, data=data)
         self.records += [line, kept]
         self.put(replace(head, signature=kept))
         return kept

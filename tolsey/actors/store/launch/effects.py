@@ -29,8 +29,7 @@ from tolsey.actors.store.editing.asking import EditRequest, ShopEditor
 from tolsey.actors.store.editing.messages import BeginOperation
 from tolsey.actors.store.editing.queueing import AT_ONCE
 from tolsey.actors.store.effects import shops
-from tolsey.actors.store.launch import probing, writing
-from tolsey.actors.store.launch.drafting import MISSING_CREDENTIAL, NoModel
+from tolsey.actors.store.launch import probing
 from tolsey.actors.store.launch.executors import EXECUTORS
 from tolsey.actors.store.launch.executors.work import (
     CountDeliveries,
@@ -69,6 +68,8 @@ from tolsey.actors.store.launch.messages import (
 )
 from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.launch.stops import LAUNCH_CLIENT, stop_of_error
+from tolsey.actors.store.launch.texts import writing
+from tolsey.actors.store.launch.texts.drafting import MISSING_CREDENTIAL, NoModel
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import Call, Message
 from tolsey.storage.commerce import launches

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tolsey.actors.store.launch import launching, looking, results, telling, writing
+from tolsey.actors.store.launch import launching, looking, results, telling
 from tolsey.actors.store.launch.messages import (
     BeginLaunch,
     ChangeLaunchSpec,
@@ -21,6 +21,7 @@ from tolsey.actors.store.launch.messages import (
     StepWrites,
     TextsWritten,
 )
+from tolsey.actors.store.launch.texts import writing
 from tolsey.actors.store.memory.remembering import Facts
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.actor import KindPart, gathers, on

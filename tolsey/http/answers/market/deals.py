@@ -7,7 +7,7 @@ import orjson
 from pydantic import Field
 
 from tolsey.actors.listing.deals.messages import DealView
-from tolsey.actors.listing.deals.signatures import CONSENT, CONSENT_VERSION, signed_by
+from tolsey.actors.listing.deals.signatures.chain import CONSENT, CONSENT_VERSION, signed_by
 from tolsey.http.answers.base import ApiAnswer, Timestamp
 from tolsey.http.answers.market.offers import OfferAnswer
 from tolsey.http.answers.market.selling import PrivateAnswer, PublicListingAnswer

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from tolsey.actors.listing.revenue import depends_on_refunds
+from tolsey.actors.listing.verification.revenue import depends_on_refunds
 from tolsey.actors.ports import PlatformUnreachable, Shop
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import QueryTooCostly

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from tolsey.actors.listing.revenue import GOING_BACK
+from tolsey.actors.listing.verification.revenue import GOING_BACK
 from tolsey.actors.ports import PlatformUnreachable, ShopFacts
 from tolsey.actors.shops import is_shop_domain
 from tolsey.storage.records.selling.revenue import (

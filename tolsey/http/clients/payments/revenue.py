@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import stripe
 
-from tolsey.actors.listing.accounts import (
+from tolsey.actors.listing.verification.accounts import (
     AccountUnreachable,
     KeyRefused,
     ReadDenied,

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
-from tolsey.actors.listing.accounts import SellerAccount
+from tolsey.actors.listing.verification.accounts import SellerAccount
 from tolsey.storage.records.selling.revenue import (
     PulledCharge,
     PulledDiscount,

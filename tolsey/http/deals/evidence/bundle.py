@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 import orjson
 from jinja2 import Environment, StrictUndefined
 
-from tolsey.actors.listing.deals import signatures
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.evidence import sha256
 from tolsey.http.deals.evidence import checking
 from tolsey.http.deals.evidence.checking import EvidenceBroken, Files
@@ -78,7 +78,7 @@ def _files_of(kept: SignatureEvidence) -> Iterator[tuple[str, bytes]]:
         yield checking.DOCUMENT, kept.text.encode()
     for event in kept.events:
         yield checking.EVENT.format(event.seq), event.body.encode()
-    yield checking.CONSENT, signatures.CONSENT.encode()
+    yield checking.CONSENT, chain.CONSENT.encode()
     for line in kept.ledger:
         yield checking.LEDGER_LINE.format(line.seq), line.body.encode()
     if kept.roots:
@@ -102,7 +102,7 @@ def root_files(leaf: EsignLeaf, root: EsignRoot | None) -> Iterator[tuple[str, b
 
 def _summary(kept: SignatureEvidence, made: Files) -> bytes:
     """Say in short what the service's own row says, so that whoever checks the bundle checks the row."""
-    signature, signed = kept.signature, signatures.signed_by(kept.signature)
+    signature, signed = kept.signature, chain.signed_by(kept.signature)
     root = None
     if kept.roots and kept.roots[-1][1] is not None:
         leaf, over = kept.roots[-1]

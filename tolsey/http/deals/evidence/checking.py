@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals import ledger, signatures
+from tolsey.actors.listing.deals import ledger
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.evidence import sha256
 from tolsey.http.deals.evidence.merkle import LEFT, RIGHT, climbed
 from tolsey.http.deals.sealing.seal import is_intact, place_of
@@ -125,7 +126,7 @@ def _meaning(files: Files) -> Line:
         files,
         "event",
         EVENT,
-        signatures.first_of(id, document),
+        chain.first_of(id, document),
         lambda line: (line.get("signatureId"), line.get("documentSha256")) == (id, document),
     )
     hashes = [sha256(files[EVENT.format(n + 1)]) for n in range(len(events))]

@@ -8,7 +8,7 @@ import anyio.to_thread
 import orjson
 
 from tolsey.actors.job.effects import Progress, Work
-from tolsey.actors.listing.deals.signatures import moment
+from tolsey.actors.listing.deals.signatures.chain import moment
 from tolsey.actors.listing.evidence import canonical, sha256
 from tolsey.http.deals.evidence.merkle import grown
 from tolsey.http.deals.evidence.stored import public_key

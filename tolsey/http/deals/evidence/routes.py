@@ -8,7 +8,7 @@ from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals import signatures
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.refusals import NotFound, Unauthorized
 from tolsey.http.answers.base import Created, ListAnswer, Media, list_of
 from tolsey.http.answers.market.deals import SignatureEventAnswer, signers_of
@@ -98,7 +98,7 @@ async def checked(signature: LegalSignature, *, is_party: bool) -> SignatureChec
         document_sha256=signature.document_sha256,
         pdf_sha256=kept.sealed.sha256 if kept.sealed else None,
         audit_hash=signature.audit_hash,
-        genesis=signatures.first_of(signature.id, signature.document_sha256),
+        genesis=chain.first_of(signature.id, signature.document_sha256),
         signers=signers_of(signature),
         events=[SignatureEventAnswer.read(event) for event in kept.events] if is_party else [],
         root_proof=RootProofAnswer.of(*proof) if proof is not None else None,

@@ -6,7 +6,7 @@ from typing import Final
 import anyio.to_thread
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tolsey.actors.listing.deals import signatures
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.http.deals.evidence import bundle, checking
 from tolsey.http.deals.evidence.bundle import SignatureEvidence
 from tolsey.http.deals.evidence.checking import EvidenceBroken
@@ -23,7 +23,7 @@ async def first_break(
     kept: SignatureEvidence, vault: Vault, base_url: str
 ) -> EvidenceBroken | None:
     """Find the first part that is not what was written."""
-    broken = signatures.broken_at(kept.signature, kept.events)
+    broken = chain.broken_at(kept.signature, kept.events)
     # Rows keep a hash beside each line, by which the very one that was changed is known.
     if broken is not None:
         return EvidenceBroken("event", checking.EVENT.format(broken), "is not what was written")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 from quart import Blueprint, Response, request
 
-from tolsey.actors.listing.deals.signatures import signed_by
+from tolsey.actors.listing.deals.signatures.chain import signed_by
 from tolsey.actors.refusals import NotFound
 from tolsey.http.deals.evidence import routes as evidence
 from tolsey.http.deals.evidence.answers import SignatureCheckAnswer

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quart import Blueprint, Response, request
 
-from tolsey.actors.listing.deals.signatures import signed_by
+from tolsey.actors.listing.deals.signatures.chain import signed_by
 from tolsey.actors.refusals import Forbidden, NotFound
 from tolsey.http.answers.market.deals import (
     DealAnswer,

@@ -6,7 +6,7 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from tolsey.actors.listing.deals.signatures import signed_by
+from tolsey.actors.listing.deals.signatures.chain import signed_by
 from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.http.answers.market.deals import LegalSignatureAnswer
 from tolsey.http.deals import signing_routes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from tolsey.actors.listing.deals.signatures import CONSENT_VERSION, METHOD, signed_by
-from tolsey.actors.listing.deals.signing import PLATFORM
+from tolsey.actors.listing.deals.signatures.chain import CONSENT_VERSION, METHOD, signed_by
+from tolsey.actors.listing.deals.signatures.signing import PLATFORM
 from tolsey.storage.records.selling.deals import LegalSignature, Side
 
 if TYPE_CHECKING:

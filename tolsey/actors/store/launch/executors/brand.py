@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from tolsey.actors.store.launch import texts
-from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import Finished, LaunchWork, Taken, WriteTexts
+from tolsey.actors.store.launch.texts import standard_texts
+from tolsey.actors.store.launch.texts.drafting import TextBrief
 
 Palette = Mapping[str, str]
 
@@ -120,10 +120,10 @@ def _words(spec: Mapping[str, Any], given: Mapping[str, Any]) -> TextBrief:
     tagline = tone["tagline"].format(subject=_begun(spec.get("industry") or spec["businessName"]))
     drafts = {"voice": tone["voice"], "tagline": tagline}
     return TextBrief(
-        facts=texts.facts(spec),
+        facts=standard_texts.facts(spec),
         voice=given.get("voice"),
         drafts={
-            name: (texts.TextPart(heading=None, paragraphs=(said,)),)
+            name: (standard_texts.TextPart(heading=None, paragraphs=(said,)),)
             for name, said in drafts.items()
             if not given.get(name)
         },

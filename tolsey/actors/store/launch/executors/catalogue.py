@@ -10,8 +10,6 @@ from typing import Any, Final
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import folded
-from tolsey.actors.store.launch import texts
-from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import (
     Finished,
     LaunchWork,
@@ -24,6 +22,8 @@ from tolsey.actors.store.launch.executors.work import (
     planned,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.actors.store.launch.texts import standard_texts
+from tolsey.actors.store.launch.texts.drafting import TextBrief
 from tolsey.storage.records.money.currencies import in_units, to_minor
 
 FEATURED: Final = "featured"
@@ -78,7 +78,9 @@ def products(work: LaunchWork) -> Taken:
     if drafted is None:
         return WriteTexts(brief)
     wanted = [
-        _product(work, one, handle, drafted.texts.get(handle) or texts.product(work.spec, one))
+        _product(
+            work, one, handle, drafted.texts.get(handle) or standard_texts.product(work.spec, one)
+        )
         for handle, one in named.items()
     ]
     found = yield from compare(work, wanted)
@@ -110,13 +112,15 @@ def _copy(work: LaunchWork, named: Mapping[str, Mapping[str, Any]]) -> TextBrief
     """Say what a model writes of products: the merchant's own words stand."""
     bare = {handle: one for handle, one in named.items() if not one.get("description")}
     return TextBrief(
-        facts=texts.facts(work.spec),
+        facts=standard_texts.facts(work.spec),
         voice=work.kit.get("voice"),
-        drafts={handle: texts.product(work.spec, one) for handle, one in bare.items()},
+        drafts={handle: standard_texts.product(work.spec, one) for handle, one in bare.items()},
     )
 
 
-def _product(work: LaunchWork, form: Mapping[str, Any], handle: str, described: texts.Text) -> Edit:
+def _product(
+    work: LaunchWork, form: Mapping[str, Any], handle: str, described: standard_texts.Text
+) -> Edit:
     currency = work.results["foundation.audit"]["shop"]["currency"]
     options = form.get("options") or []
     variants = [_variant(form, one, currency) for one in form.get("variants") or [{}]]
@@ -126,7 +130,7 @@ def _product(work: LaunchWork, form: Mapping[str, Any], handle: str, described: 
         pictures = [{"originalSource": source, "alt": form["title"], "contentType": "IMAGE"}]
     wanted = {
         "title": form["title"],
-        "descriptionHtml": texts.html(described),
+        "descriptionHtml": standard_texts.html(described),
         "productType": form.get("type") or "",
         "vendor": work.spec["businessName"],
         "status": "DRAFT",
@@ -215,7 +219,7 @@ def collections(work: LaunchWork) -> Taken:
 def _collection(work: LaunchWork, handle: str, title: str, condition: tuple[str, str]) -> Edit:
     wanted = {
         "title": title,
-        "descriptionHtml": texts.html(texts.collection(work.spec, title)),
+        "descriptionHtml": standard_texts.html(standard_texts.collection(work.spec, title)),
         "extra": {"condition": list(condition)},
     }
     return Edit(kind=edits.NEW_COLLECTION, ids=(handle,), wanted=wanted)

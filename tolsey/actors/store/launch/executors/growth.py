@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.launch import texts
 from tolsey.actors.store.launch.executors.catalogue import handles
 from tolsey.actors.store.launch.executors.work import (
     Finished,
@@ -17,6 +16,7 @@ from tolsey.actors.store.launch.executors.work import (
     number,
 )
 from tolsey.actors.store.launch.grants import covers
+from tolsey.actors.store.launch.texts import standard_texts
 
 PICTURES: Final = """
 query Pictures($ids: [ID!]!) {
@@ -112,7 +112,7 @@ def _products(work: LaunchWork) -> Iterator[Edit]:
         yield Edit(
             kind=edits.PRODUCT_SEO,
             ids=(number(one["id"]),),
-            wanted=texts.seo(work.spec, one["title"], about),
+            wanted=standard_texts.seo(work.spec, one["title"], about),
         )
 
 
@@ -125,7 +125,9 @@ def _fields(work: LaunchWork) -> Iterator[Edit]:
     for kind, things in found.items():
         for one in things:
             ids = (kind, number(one["id"]))
-            yield Edit(kind=edits.SEO_FIELDS, ids=ids, wanted=texts.seo(work.spec, one["title"]))
+            yield Edit(
+                kind=edits.SEO_FIELDS, ids=ids, wanted=standard_texts.seo(work.spec, one["title"])
+            )
 
 
 def _pictures(work: LaunchWork) -> Any:

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.launch import texts
-from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.executors.work import (
     Finished,
     LaunchWork,
@@ -17,6 +15,8 @@ from tolsey.actors.store.launch.executors.work import (
     compare,
     number,
 )
+from tolsey.actors.store.launch.texts import standard_texts
+from tolsey.actors.store.launch.texts.drafting import TextBrief
 
 WRITTEN_PAGES: Final = ("about", "faq", "shipping-returns")
 WRITTEN_POLICIES: Final = (
@@ -35,14 +35,14 @@ AS_SHIPPED: Final = frozenset({"FRONTPAGE", "CATALOG", "SEARCH"})
 
 def pages(work: LaunchWork) -> Taken:
     """Write the core pages that are not there."""
-    templates = texts.pages(work.spec, work.kit)
+    templates = standard_texts.pages(work.spec, work.kit)
     drafted = work.drafted(_brief(work, templates, WRITTEN_PAGES))
     if drafted is None:
         return WriteTexts(_brief(work, templates, WRITTEN_PAGES))
     bodies = {**templates, **drafted.texts}
     wanted = [
         Edit(kind=edits.CORE_PAGE, ids=(handle,), wanted=_page_of(handle, title, bodies[handle]))
-        for handle, title in texts.page_titles(work.spec).items()
+        for handle, title in standard_texts.page_titles(work.spec).items()
     ]
     found = yield from compare(work, wanted)
     if found.missing:
@@ -59,15 +59,17 @@ def pages(work: LaunchWork) -> Taken:
     )
 
 
-def _page_of(handle: str, title: str, text: texts.Text) -> dict[str, Any]:
-    page: dict[str, Any] = {"title": title, "body": texts.html(text)}
+def _page_of(handle: str, title: str, text: standard_texts.Text) -> dict[str, Any]:
+    page: dict[str, Any] = {"title": title, "body": standard_texts.html(text)}
     return page | ({"extra": {"templateSuffix": "contact"}} if handle == "contact" else {})
 
 
-def _brief(work: LaunchWork, drafts: Mapping[str, texts.Text], names: Sequence[str]) -> TextBrief:
+def _brief(
+    work: LaunchWork, drafts: Mapping[str, standard_texts.Text], names: Sequence[str]
+) -> TextBrief:
     """Say what of the storefront a model writes: what is made of addresses alone stays as it is."""
     return TextBrief(
-        facts=texts.facts(work.spec),
+        facts=standard_texts.facts(work.spec),
         voice=work.kit.get("voice"),
         drafts={name: drafts[name] for name in names},
     )
@@ -75,12 +77,12 @@ def _brief(work: LaunchWork, drafts: Mapping[str, texts.Text], names: Sequence[s
 
 def policies(work: LaunchWork) -> Taken:
     """Draft the policies that the shop has not; one that the merchant wrote or changed is theirs."""
-    templates = texts.policies(work.spec)
+    templates = standard_texts.policies(work.spec)
     drafted = work.drafted(_brief(work, templates, WRITTEN_POLICIES))
     if drafted is None:
         return WriteTexts(_brief(work, templates, WRITTEN_POLICIES))
     wanted = [
-        Edit(kind=edits.POLICY, ids=(kind,), wanted={"body": texts.html(text)})
+        Edit(kind=edits.POLICY, ids=(kind,), wanted={"body": standard_texts.html(text)})
         for kind, text in {**templates, **drafted.texts}.items()
     ]
     found = yield from compare(work, wanted)

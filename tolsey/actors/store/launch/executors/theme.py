@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
-from tolsey.actors.store.launch import texts
 from tolsey.actors.store.launch.executors.catalogue import FEATURED
 from tolsey.actors.store.launch.executors.work import (
     Finished,
@@ -17,6 +16,7 @@ from tolsey.actors.store.launch.executors.work import (
     number,
 )
 from tolsey.actors.store.launch.graph import MilestoneStop
+from tolsey.actors.store.launch.texts import standard_texts
 
 MAIN_THEME: Final = "query MainTheme { themes(first: 1, roles: [MAIN]) { nodes { id } } }"
 READ_SETTINGS: Final = """
@@ -143,8 +143,8 @@ def _home(work: LaunchWork) -> str:
             "text": {
                 "type": "text",
                 "settings": {
-                    "text": texts.html(
-                        (texts.TextPart(heading=None, paragraphs=(work.kit["tagline"],)),)
+                    "text": standard_texts.html(
+                        (standard_texts.TextPart(heading=None, paragraphs=(work.kit["tagline"],)),)
                     )
                 },
             },

@@ -11,9 +11,14 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.ports import Upload
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import Rejected
-from tolsey.actors.store.launch.drafting import NOTHING_TO_WRITE, DraftedTexts, NoModel, TextBrief
 from tolsey.actors.store.launch.graph import MilestoneStop
 from tolsey.actors.store.launch.playbook import PLAYBOOK
+from tolsey.actors.store.launch.texts.drafting import (
+    NOTHING_TO_WRITE,
+    DraftedTexts,
+    NoModel,
+    TextBrief,
+)
 
 MOST_AT_ONCE: Final = 25
 """So many changes are asked for in one step."""

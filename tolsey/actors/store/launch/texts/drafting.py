@@ -14,7 +14,7 @@ import orjson
 
 from tolsey.actors.bodies import lenient
 from tolsey.actors.chat import tokens
-from tolsey.actors.store.launch.texts import Text, TextPart
+from tolsey.actors.store.launch.texts.standard_texts import Text, TextPart
 
 LONGEST_PARAGRAPH: Final = 1_200
 MOST_PARAGRAPHS: Final = 6

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Final
 
-from tolsey.actors.listing import verification as machine
 from tolsey.actors.listing.messages import (
     Former,
     PullRevenue,
@@ -29,6 +28,7 @@ from tolsey.actors.listing.messages import (
     SyncSucceeded,
 )
 from tolsey.actors.listing.state import ListingState, Proof
+from tolsey.actors.listing.verification import transitions
 from tolsey.actors.refusals import Conflict, InvalidTransition, NotFound
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.journal import AuditRecord, audit_record
@@ -41,7 +41,7 @@ from tolsey.storage.records.selling.listing import (
 )
 from tolsey.storage.records.selling.revenue import DEFINITION, CurrencyFigures, RevenueSnapshot
 
-Event = machine.VerificationEvent
+Event = transitions.VerificationEvent
 Answer = Decision[ListingState, str]
 Silence = Decision[ListingState, None]
 
@@ -75,7 +75,7 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
     if in_use:
         raise SourceInUse
     before = state.proof(message.provider).verification
-    pending = machine.accept(before, message.shop_domain, message.at)
+    pending = transitions.accept(before, message.shop_domain, message.at)
     source = RevenueSource(
         listing_id=state.id,
         organization_id=message.organization_id,
@@ -100,7 +100,7 @@ def refresh(state: ListingState, message: RefreshRevenue) -> Answer:
     working = [
         proof
         for proof in state.proofs
-        if proof.is_connected and machine.takes_success(proof.verification, message.at)
+        if proof.is_connected and transitions.takes_success(proof.verification, message.at)
     ]
     # Who moved to a real plan need not wait an hour; what a person doubts is read in its turn.
     is_doubted = any(
@@ -109,10 +109,10 @@ def refresh(state: ListingState, message: RefreshRevenue) -> Answer:
         for each in state.proofs
     )
     if not working or is_doubted:
-        shown = machine.primary([proof.verification for proof in state.proofs], message.at)
+        shown = transitions.primary([proof.verification for proof in state.proofs], message.at)
         raise InvalidTransition(
             "There is no working connection to read; connect one again.",
-            machine.allowed(shown.state),
+            transitions.allowed(shown.state),
         )
     after, effects = _read(state, working, message.at)
     return Decision(after, working[0].verification.state.value, effects=effects)
@@ -124,7 +124,7 @@ def due(state: ListingState, message: SyncDue) -> Silence:
     wanted = [
         proof
         for proof in state.proofs
-        if proof.is_connected and proof.verification.state in machine.SYNCED
+        if proof.is_connected and proof.verification.state in transitions.SYNCED
     ]
     after, effects = _read(state, wanted, message.at)
     return Decision(after, None, effects=effects)
@@ -136,7 +136,7 @@ def _read(
     """Begin a sync of each source that is not being read."""
     effects = []
     for proof in proofs:
-        if machine.is_syncing(proof.verification, at):
+        if transitions.is_syncing(proof.verification, at):
             continue
         syncing = replace(proof.verification, syncing_since=at)
         state = state.proven(replace(proof, verification=syncing))
@@ -147,7 +147,7 @@ def _read(
 def settled(state: ListingState, at: datetime) -> ListingState:
     """Let time have its say on every proof."""
     return state.changed(
-        lambda proof: replace(proof, verification=machine.settle(proof.verification, at))
+        lambda proof: replace(proof, verification=transitions.settle(proof.verification, at))
     )
 
 
@@ -157,16 +157,16 @@ def report(state: ListingState, message: SyncSucceeded | SyncInsufficient) -> Si
     proof = state.proof(found.provider)
     if found.generation != proof.verification.generation:
         return Decision(state, None)
-    before = machine.sells(proof.verification, message.at)
+    before = transitions.sells(proof.verification, message.at)
     state = state.proven(replace(proof, verification=before))
     overtaken = before.last_ok_at is not None and found.window_end < before.last_ok_at
     # A doubt is about the listing: beside a source that is suspended no other one proves it.
     is_beside = state.is_suspended and before.state is not VerificationState.SUSPENDED
-    if overtaken or is_beside or not machine.takes_success(before, message.at):
-        ended = replace(machine.settle(before, message.at), syncing_since=None)
+    if overtaken or is_beside or not transitions.takes_success(before, message.at):
+        ended = replace(transitions.settle(before, message.at), syncing_since=None)
         return Decision(state.proven(replace(proof, verification=ended)), None)
     sufficient = isinstance(message, SyncSucceeded)
-    good = machine.succeed(before, found.window_end, message.at, sufficient=sufficient)
+    good = transitions.succeed(before, found.window_end, message.at, sufficient=sufficient)
     # What is measured while anyone doubts the listing is kept, and never published.
     is_public = sufficient and not state.is_suspended
     snapshot = _snapshot(state, found, verified=is_public)
@@ -196,7 +196,7 @@ def develops(state: ListingState, message: SyncFoundDevelopment) -> Silence:
     """Take the badge from a shop on a development or trial plan."""
     record = state.proof().verification
     if message.generation == record.generation:
-        record = machine.develops(record, message.at)
+        record = transitions.develops(record, message.at)
     return _noted(state, record)
 
 
@@ -204,7 +204,7 @@ def deny(state: ListingState, message: SyncPermissionDenied) -> Silence:
     """Note which permission the source does not grant."""
     record = state.proof(message.provider).verification
     if message.generation == record.generation:
-        record = machine.deny(record, message.permission, message.at)
+        record = transitions.deny(record, message.permission, message.at)
     return _noted(state, record)
 
 
@@ -212,7 +212,7 @@ def refuse_grant(state: ListingState, message: SyncGrantRefused) -> Silence:
     """Note that the credentials are not honoured; they are kept as they are."""
     record = state.proof(message.provider).verification
     if message.generation == record.generation:
-        record = machine.refuse_grant(record, message.code, message.at)
+        record = transitions.refuse_grant(record, message.code, message.at)
     return _noted(state, record)
 
 
@@ -220,7 +220,7 @@ def miss(state: ListingState, message: SyncFailed) -> Silence:
     """Note a sync that came to nothing; the last good snapshot stays what it is."""
     record = state.proof(message.provider).verification
     if message.generation == record.generation:
-        record = machine.miss(record, message.reason, message.at)
+        record = transitions.miss(record, message.reason, message.at)
     return _noted(state, record)
 
 
@@ -251,24 +251,26 @@ def review(state: ListingState, message: ReviewVerification) -> Answer:
     """Carry out an administrator's verdict on every source it fits; cleared ones are read at once."""
     verdict = Event(message.verdict)
     state = settled(state, message.at)
-    judged = [each for each in state.proofs if (each.verification.state, verdict) in machine.MOVES]
+    judged = [
+        each for each in state.proofs if (each.verification.state, verdict) in transitions.MOVES
+    ]
     if not judged:
-        shown = machine.primary([each.verification for each in state.proofs], message.at)
-        machine.move(shown, verdict, message.at)
+        shown = transitions.primary([each.verification for each in state.proofs], message.at)
+        transitions.move(shown, verdict, message.at)
     after = state
     if verdict is Event.ADMIN_REJECT:
         # Nor may credentials that lie beside prove what was rejected: new ones must be given.
         after = after.changed(
-            lambda each: replace(each, verification=machine.discredit(each.verification))
+            lambda each: replace(each, verification=transitions.discredit(each.verification))
         )
     for proof in judged:
-        record = machine.review(proof.verification, verdict, message.at)
+        record = transitions.review(proof.verification, verdict, message.at)
         after = after.proven(replace(proof, verification=record))
     is_cleared = verdict is Event.ADMIN_CLEAR
     pending = [after.proof(_provider(each)) for each in judged if each.is_connected and is_cleared]
     after, effects = _read(after, pending, message.at)
     audit = _audit(f"verification.{message.verdict}", state, message.by, message.reason)
-    shown = machine.primary([each.verification for each in after.proofs], message.at)
+    shown = transitions.primary([each.verification for each in after.proofs], message.at)
     return Decision(after, shown.state.value, records=[audit], effects=effects)
 
 
@@ -284,12 +286,12 @@ def _freed(
 ) -> tuple[ListingState, list[AuditRecord]]:
     records = []
     for proof in proofs:
-        if (proof.verification.state, Event.SELLER_REMOVE) not in machine.MOVES:
+        if (proof.verification.state, Event.SELLER_REMOVE) not in transitions.MOVES:
             continue
         source = proof.source
         if source is not None:
             source = replace(source, client_id="", sealed_secret=None, revoked_at=at)
-        state = state.proven(Proof(machine.remove(proof.verification, at), source))
+        state = state.proven(Proof(transitions.remove(proof.verification, at), source))
         records.append(_audit("verification.revoked", state, by, reason))
     return state, records
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Final
 
-from tolsey.actors.listing import recurring
-from tolsey.actors.listing.revenue import REFUND_RATE, WINDOW, is_spike
+from tolsey.actors.listing.verification import recurring
+from tolsey.actors.listing.verification.revenue import REFUND_RATE, WINDOW, is_spike
 from tolsey.storage.records.selling.revenue import (
     CurrencyFigures,
     Measure,

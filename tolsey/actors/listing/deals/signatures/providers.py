@@ -9,7 +9,6 @@ from typing import Final
 
 import orjson
 
-from tolsey.actors.listing.deals import signatures
 from tolsey.actors.listing.deals.cases import Stage, items
 from tolsey.actors.listing.deals.messages import (
     CompleteEnvelope,
@@ -20,7 +19,13 @@ from tolsey.actors.listing.deals.messages import (
     StoreHandedOver,
 )
 from tolsey.actors.listing.deals.moves import GuardFailed
-from tolsey.actors.listing.deals.signing import PLATFORM, answered, complete, last_document
+from tolsey.actors.listing.deals.signatures import chain
+from tolsey.actors.listing.deals.signatures.signing import (
+    PLATFORM,
+    answered,
+    complete,
+    last_document,
+)
 from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
 from tolsey.actors.listing.machines import CLOCK, DEAL, PROVIDER
 from tolsey.actors.listing.state import ListingState
@@ -56,7 +61,7 @@ def envelope(
             "userId": f"envelope:{message.envelope_id}",
             "name": one.name,
             "emailSha256": one.email_sha256,
-            "signedAt": signatures.moment(one.signed_at),
+            "signedAt": chain.moment(one.signed_at),
         }
         for one in message.signers
     }

@@ -11,8 +11,8 @@ from tolsey.actors.refusals import NotFound, Refusal
 from tolsey.actors.store.launch.messages import KeepOnboardingAnswers
 from tolsey.actors.store.messages import store
 from tolsey.http.launch import routes as api
-from tolsey.http.launch.forms import LaunchBody, OnboardingSpec, SpecBody
-from tolsey.http.launch.questions import (
+from tolsey.http.launch.onboarding.forms import LaunchBody, OnboardingSpec, SpecBody
+from tolsey.http.launch.onboarding.questions import (
     NUMBERS,
     QUESTIONS,
     Answers,
@@ -20,7 +20,7 @@ from tolsey.http.launch.questions import (
     answers_of,
     form_of,
 )
-from tolsey.http.launch.scope_plan import ScopePlan, scope_plan
+from tolsey.http.launch.onboarding.scope_plan import ScopePlan, scope_plan
 from tolsey.http.layout import forms
 from tolsey.http.layout.answers import answer_with_pages, filled_again, sent_on, shown
 from tolsey.http.layout.catalogue import _

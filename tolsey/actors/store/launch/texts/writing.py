@@ -9,7 +9,6 @@ import orjson
 from tolsey.actors.organization.ledger.messages import ReleaseHold, SettleHold
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.store.launch.dispatching import Silence, step
-from tolsey.actors.store.launch.drafting import TextBrief
 from tolsey.actors.store.launch.keeping import modules_of
 from tolsey.actors.store.launch.messages import (
     StepWantsTexts,
@@ -18,6 +17,7 @@ from tolsey.actors.store.launch.messages import (
     WriteLaunchTexts,
 )
 from tolsey.actors.store.launch.results import at_step
+from tolsey.actors.store.launch.texts.drafting import TextBrief
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Decision, Effect, Perform, Tell
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 import orjson
 
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals import signatures
 from tolsey.actors.listing.deals.cases import DealCase, is_paused
 from tolsey.actors.listing.deals.messages import (
     EndSignature,
@@ -20,6 +19,7 @@ from tolsey.actors.listing.deals.messages import (
 )
 from tolsey.actors.listing.deals.metrics import compared
 from tolsey.actors.listing.deals.moves import target_of
+from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
 from tolsey.actors.listing.deals.views import view_of
 from tolsey.actors.listing.machines import CLOCK
@@ -57,14 +57,14 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     # The text is of the deal as it stands, or it is made anew (rules/marketplace#signatures).
     if message.basis != head.deal.hash:
         raise Conflict("The deal moved meanwhile: ask for the document again.")
-    event = signatures.SIGNED_BY_ALL[message.document_type]
+    event = chain.SIGNED_BY_ALL[message.document_type]
     target_of(_case(turn, head, may_sell=message.may_sell), event)
     asked = _asked(message)
     data = {
         "documentType": message.document_type,
         "templateVersion": message.template_version,
         "signers": [head.deal.buyer_id, head.deal.seller_id],
-        "expiresAt": signatures.moment(asked.expires_at),
+        "expiresAt": chain.moment(asked.expires_at),
     }
     turn.records.append(
         LegalDocument(
@@ -99,10 +99,10 @@ def _asked(message: RequestSignature) -> LegalSignature:
         hosted_url=message.hosted_url,
         template_version=message.template_version,
         document_sha256=digest,
-        audit_hash=signatures.first_of(message.signature_id, digest),
+        audit_hash=chain.first_of(message.signature_id, digest),
         requested_by=message.by,
         requested_at=message.at,
-        expires_at=message.at + signatures.VALID_FOR,
+        expires_at=message.at + chain.VALID_FOR,
     )
 
 
@@ -157,9 +157,9 @@ def view(state: ListingState, message: ViewDocument) -> Answer:
     turn = DealTurn(state, message.at)
     head, found = last_document(turn, message.deal_id, message.signature_id)
     side = message.signer.side
-    if found.status not in OPEN_SIGNATURES or side in signatures.signed_by(found).get("seen", []):
+    if found.status not in OPEN_SIGNATURES or side in chain.signed_by(found).get("seen", []):
         return answered(turn, found)
-    signers = signatures.signed_by(found)
+    signers = chain.signed_by(found)
     seen = {**signers, "seen": [*signers.get("seen", []), side]}
     found = replace(found, signers=orjson.dumps(seen).decode())
     data = _of_browser(message.signer)
@@ -172,7 +172,7 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
     turn = DealTurn(state, message.at)
     head, found = last_document(turn, message.deal_id, message.signature_id)
     side = Side(message.signer.side)
-    signers = signatures.signed_by(found)
+    signers = chain.signed_by(found)
     if side in signers:
         return answered(turn, found)
     if found.provider != PLATFORM:
@@ -187,9 +187,9 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
             "The document is not the one that you were shown: look at it again.",
             code="document_changed",
         )
-    if message.consent_version != signatures.CONSENT_VERSION:
+    if message.consent_version != chain.CONSENT_VERSION:
         raise Unprocessable(
-            f"Consent to {signatures.CONSENT_VERSION}.",
+            f"Consent to {chain.CONSENT_VERSION}.",
             code="invalid_request",
             errors=[{"field": "consentVersion", "message": "is not the present one"}],
         )
@@ -200,11 +200,11 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
             " with revenueAcknowledged: true.",
             code="revenue_moved",
         )
-    consent = evidence.sha256(signatures.CONSENT.encode())
+    consent = evidence.sha256(chain.CONSENT.encode())
     data = {
         "name": message.typed_name,
         "emailSha256": message.signer.email_sha256,
-        "method": signatures.METHOD,
+        "method": chain.METHOD,
         "consentTextSha256": consent,
         "consentVersion": message.consent_version,
         "documentSha256Echo": message.document_sha256,
@@ -216,9 +216,9 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
         "userId": message.signer.user_id,
         "name": message.typed_name,
         "emailSha256": message.signer.email_sha256,
-        "signedAt": signatures.moment(message.at),
+        "signedAt": chain.moment(message.at),
     }
-    is_last = signatures.is_last(found, side)
+    is_last = chain.is_last(found, side)
     found = replace(found, signers=orjson.dumps({**signers, side.value: given}).decode())
     event = "sign.last" if is_last else "sign"
     kept = turn.note(head, found, event, by=message.signer.user_id, role=side, data=data)
@@ -231,7 +231,7 @@ def complete(turn: DealTurn, signature: LegalSignature, *, by: str, may_sell: bo
     """Move the deal by its last signature: a guard that fails refuses the whole turn."""
     deal = turn.move(
         signature.deal_id,
-        signatures.SIGNED_BY_ALL[signature.document_type],
+        chain.SIGNED_BY_ALL[signature.document_type],
         actor=CLOCK,
         by=by,
         may_sell=may_sell,

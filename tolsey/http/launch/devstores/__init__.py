@@ -1,0 +1,1 @@
+"""Shops of the pool: handed out to merchants, and watched by operators."""
