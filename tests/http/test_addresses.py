@@ -5,7 +5,7 @@ import pytest
 
 from tests.http.people import settings_of
 from tolsey.http.web.callers import addresses
-from tolsey.setting_types import LOOPBACK
+from tolsey.setting_types import LOOPBACK, Network
 
 
 def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:
@@ -18,6 +18,7 @@ def scope(peer: str | None, *forwarded: str) -> dict[str, Any]:
     [
         ("203.0.113.9", [], "203.0.113.9"),
         ("203.0.113.9", ["192.0.2.1"], "203.0.113.9"),
+        ("127.0.0.1", [], "127.0.0.1"),
         ("127.0.0.1", ["192.0.2.1"], "192.0.2.1"),
         ("127.0.0.1", ["10.0.0.1, 192.0.2.1"], "192.0.2.1"),
         ("127.0.0.1", ["192.0.2.2", "192.0.2.1"], "192.0.2.1"),
@@ -58,3 +59,35 @@ def test_in_public_a_proxy_counts_once_it_is_named(
     settings = settings_of(base_url=base_url, trusted_proxies=named)
     visitor = scope("127.0.0.1", "192.0.2.1")
     assert addresses.identity(visitor, settings.believed_proxies) == identity
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "proxies", "is_local"),
+    [
+        ("127.0.0.1", [], LOOPBACK, True),
+        ("::1", [], (), True),
+        ("127.0.0.1", ["::1"], LOOPBACK, True),
+        ("127.0.0.1", ["127.0.0.1"], (), False),
+        ("127.0.0.1", ["192.0.2.1"], LOOPBACK, False),
+        ("127.0.0.1", ["garbage"], LOOPBACK, False),
+        ("127.0.0.1", ["127.0.0.1, 192.0.2.1"], LOOPBACK, False),
+        ("10.0.0.1", ["127.0.0.1"], (ip_network("10.0.0.0/8"),), False),
+        ("203.0.113.9", [], LOOPBACK, False),
+        (None, [], LOOPBACK, False),
+        (None, ["127.0.0.1"], LOOPBACK, False),
+    ],
+)
+def test_who_is_behind_a_proxy_is_not_this_machine(
+    peer: str | None, forwarded: list[str], proxies: tuple[Network, ...], *, is_local: bool
+) -> None:
+    assert addresses.is_local(scope(peer, *forwarded), proxies) is is_local
+
+
+def test_the_name_of_the_header_is_read_in_any_case_and_no_other_counts() -> None:
+    asked = scope("127.0.0.1")
+    asked["headers"] = [
+        (b"x-real-ip", b"192.0.2.7"),
+        (b"X-Forwarded-For", b"192.0.2.\xff, 192.0.2.1"),
+    ]
+    assert addresses.identity(asked, LOOPBACK) == "192.0.2.1"
+    assert addresses.identity(scope("nobody", "192.0.2.1"), LOOPBACK) == "unknown"

@@ -38,7 +38,7 @@ def _functions(path: Path) -> dict[str, list[str]]:
     return {
         one.name: [line.strip() for line in lines[one.lineno : one.end_lineno]]
         for one in ast.walk(ast.parse(source))
-        if isinstance(one, ast.FunctionDef) and NUMBER in one.name
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and NUMBER in one.name
     }
 
 

@@ -36,7 +36,7 @@ class StoreResources:
     """Knows the forms of this service's addresses."""
 
     def __init__(self, settings: Settings) -> None:
-        self._base = settings.base_url.rstrip("/")
+        self._base = settings.base_url
         parts = urlsplit(self._base)
         self._own = frozenset({parts.netloc.lower()})
         if settings.is_local:
@@ -82,7 +82,7 @@ class StoreResources:
             parts = urlsplit(address)
         except ValueError:
             return None
-        if parts.query or parts.fragment or "?" in address or "#" in address:
+        if "?" in address or "#" in address:
             return None
         origin = f"{parts.scheme}://{parts.netloc}".lower()
         if self.subaddress is not None and origin == self.subaddress.lower():
