@@ -47,6 +47,7 @@ rules: setup
 	$(BIN)/python -m tests.unique_names
 	$(BIN)/python -m tests.rules
 	$(BIN)/python -m tests.plain_calls
+	$(BIN)/python -m tests.valid_description
 	$(BIN)/deptry tolsey
 
 format: setup

@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 import httpx
-import openapi_spec_validator
 import orjson
 import pytest
 from werkzeug.routing import AnyConverter, Map, Rule
@@ -44,10 +43,6 @@ def paths_of(rule: Rule) -> list[str]:
             parts = [f"{{{text}}}" if dynamic else text]
         paths = [path + part for path in paths for part in parts]
     return [path.removeprefix("|") for path in paths]
-
-
-async def test_the_description_is_valid(described: dict[str, Any]) -> None:
-    openapi_spec_validator.validate(described)
 
 
 async def test_all_that_is_served_is_described_and_nothing_else(
