@@ -14,7 +14,6 @@ from tolsey.storage.records.commerce.launches import (
     LaunchAttempt,
     LaunchMilestone,
     SoldHour,
-    StoreContextModule,
     StoreLaunch,
 )
 from tolsey.storage.sealing.sealed import Vault
@@ -23,7 +22,6 @@ from tolsey.storage.tables import table_of
 LAUNCHES: Final = table_of(StoreLaunch)
 MILESTONES: Final = table_of(LaunchMilestone)
 ATTEMPTS: Final = table_of(LaunchAttempt)
-MODULES: Final = table_of(StoreContextModule)
 PASSWORD: Final = {"table": "store_launches", "column": "storefront_password"}
 PAGE: Final = 1_000
 FEWEST_TOLD_OF: Final = 20
