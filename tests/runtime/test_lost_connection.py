@@ -13,6 +13,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, TurnPart
 from tolsey.storage.runtime import slots
+from tolsey.storage.runtime.commit_statement import MARK
 from tolsey.storage.runtime.journal import Journal
 
 SECONDS = 15.0
@@ -165,7 +166,8 @@ async def test_backends_that_die_at_any_moment_lose_and_double_nothing(
                 await until(lambda target=target: len(written) >= target or len(written) == 200)
                 await counters.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE query LIKE '%WITH a AS MATERIALIZED%' AND pid <> pg_backend_pid()"
+                    " WHERE starts_with(query, $1) AND pid <> pg_backend_pid()",
+                    MARK,
                 )
 
         await asyncio.gather(murderer(), *(client(f"{n}") for n in range(5)))

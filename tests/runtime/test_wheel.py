@@ -74,3 +74,18 @@ async def test_who_has_an_answer_or_waits_for_long_wakes_nobody_meanwhile() -> N
     assert loop.woken <= 1
     loop.go_to(loop.now + 2)
     assert waiting.exception() is not None
+
+
+async def test_who_is_answered_in_time_wakes_nobody_however_many_ask_one_after_another() -> None:
+    loop, wheel = made()
+    for _ in range(500):
+        future = asyncio.get_running_loop().create_future()
+        bucket = wheel.add(future, loop.now + 5)
+        loop.go_to(loop.now + TICK_SECONDS)
+        future.set_result(None)
+        del bucket[future]
+    waiting = asyncio.get_running_loop().create_future()
+    wheel.add(waiting, loop.now + 5)
+    assert loop.woken <= 3
+    loop.go_to(loop.now + 5 + 1.001 * TICK_SECONDS)
+    assert waiting.exception() is not None

@@ -25,16 +25,19 @@ class Wheel:
         """Watch a future; the caller takes it out of the returned bucket when it is done."""
         tick = int(deadline / TICK_SECONDS) + 1
         bucket = self._buckets.get(tick)
-        if bucket is None:
-            bucket = self._buckets[tick] = {}
-            heappush(self._ticks, tick)
-            if self._ticks[0] == tick:
-                self._wait()
-        bucket[future] = None
+        if bucket is not None:
+            bucket[future] = None
+            return bucket
+        bucket = self._buckets[tick] = {future: None}
+        heappush(self._ticks, tick)
+        if self._ticks[0] == tick:
+            self._wait()
         return bucket
 
     def _wait(self) -> None:
         """Turn when the first bucket is due: who waits for long, or not any more, costs nothing meanwhile."""
+        while self._ticks and not self._buckets[self._ticks[0]]:  # answered in time, as most are
+            del self._buckets[heappop(self._ticks)]
         if self._timer is not None:
             self._timer.cancel()
         self._timer = (

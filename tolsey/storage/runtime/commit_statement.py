@@ -30,8 +30,6 @@ WHAT = {
 }
 TURN = {**ACTOR, "i": "bigint", **WHAT}
 ONE = {**ACTOR, **WHAT}
-FIXED = len(ACTOR) + len(TURN)
-"""Parameters of the head; those of the tables follow."""
 
 
 class Form(NamedTuple):
@@ -59,6 +57,8 @@ MARK = "/* commit of turns */"
 FENCE = "AND s.epoch = w.epoch"
 """Of the slot `s` of an actor that is written, `w`: it is still ours."""
 
+NEVER = "SELECT 0::bigint AS j WHERE false"
+
 REPEATED = """
   SELECT j FROM t WHERE consumes IS NOT NULL
   AND (SELECT true FROM outbox o WHERE o.key = t.consumes LIMIT 1) IS NULL"""
@@ -67,12 +67,10 @@ REPEATED = """
 HEAD = (
     MARK
     + """
-WITH a AS MATERIALIZED (
-  SELECT * FROM unnest({actors})
-  WITH ORDINALITY AS a({actor_names}, i)),
-t AS MATERIALIZED (
+WITH t AS MATERIALIZED (
   SELECT * FROM unnest({turns})
   WITH ORDINALITY AS t({turn_names}, j)),
+a AS MATERIALIZED (SELECT DISTINCT ON (i) {actor_names}, i FROM t),
 good AS MATERIALIZED (
   SELECT s.slot FROM slot_epochs s JOIN (SELECT DISTINCT slot, epoch FROM a) w
   ON s.slot = w.slot {{fence}} ORDER BY s.slot FOR SHARE OF s),
@@ -84,8 +82,7 @@ stale AS MATERIALIZED (
   SELECT i FROM a WHERE base > 0 AND i NOT IN (SELECT i FROM present WHERE version = base)
   UNION ALL SELECT i FROM present WHERE base = 0),
 """.format(
-        actors=", ".join(map(parameter, range(1, FIXED), ACTOR.values())),
-        turns=", ".join(map(parameter, range(len(ACTOR) + 1, FIXED + 1), TURN.values())),
+        turns=", ".join(map(parameter, range(1, len(TURN) + 1), TURN.values())),
         actor_names=", ".join(ACTOR),
         turn_names=", ".join(TURN),
     )
@@ -93,7 +90,7 @@ stale AS MATERIALIZED (
 
 GUARDS = """
 repeated AS MATERIALIZED ({repeated}),
-early AS MATERIALIZED (SELECT 0::bigint AS j WHERE false{early}),
+early AS MATERIALIZED ({never}{early}),
 duplicate AS MATERIALIZED (SELECT j FROM repeated UNION SELECT j FROM early),
 voided AS MATERIALIZED (SELECT DISTINCT i FROM t WHERE voids AND j IN (SELECT j FROM duplicate)),
 dead AS MATERIALIZED (
@@ -110,14 +107,16 @@ moved AS (
   ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version),
 journal AS (
   INSERT INTO actor_journal (kind, key, version, message_id, message, epoch, reply, way_back)
-  SELECT kind, key, base + n, message_id, message, epoch, reply, way_back FROM live),
-consumed AS (
-  DELETE FROM outbox
-  WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL)){finished}){writes}
+  SELECT kind, key, base + n, message_id, message, epoch, reply, way_back FROM live){consumed}{writes}
 SELECT (SELECT array_agg(i - 1) FROM fenced), (SELECT array_agg(i - 1) FROM stale),
        (SELECT array_agg(i - 1) FROM voided), (SELECT array_agg(j - 1) FROM duplicate),
        (SELECT array_agg(j - 1) FROM early WHERE j NOT IN (SELECT j FROM repeated)), {older}
 """
+
+CONSUMED = """,
+consumed AS (
+  DELETE FROM outbox
+  WHERE key = ANY (ARRAY(SELECT consumes FROM live WHERE consumes IS NOT NULL)){finished})"""
 
 FINISHED = f"""
   RETURNING {FINISHED_COLUMNS}),
@@ -144,7 +143,7 @@ found AS MATERIALIZED (
   SELECT NOT EXISTS (SELECT FROM good) AS fenced,
     CASE WHEN base > 0 THEN NOT EXISTS (SELECT FROM present WHERE version = base)
       ELSE EXISTS (SELECT FROM present) END AS stale,
-    EXISTS ({repeated}) AS repeated, EXISTS (SELECT 0::bigint AS j WHERE false{early}) AS early
+    EXISTS ({repeated}) AS repeated, EXISTS ({never}{early}) AS early
   FROM t),
 live AS MATERIALIZED (
   SELECT t.* FROM t, found WHERE NOT (fenced OR stale OR repeated OR early)),
@@ -237,7 +236,7 @@ def statement(form: Form) -> str:
     claimed, early = _claims(tables)
     early += HELD_ROWS if form.is_ordered else ""
     rows, writes, older = [], "", "NULL"
-    at = (len(ONE) if form.is_one else FIXED) + 1
+    at = len(ONE if form.is_one else TURN) + 1
     for n, part in enumerate(tables):
         names = ", ".join(part.columns)
         if form.is_one:
@@ -261,13 +260,14 @@ def statement(form: Form) -> str:
             then += " RETURNING key"
             older = OLDER.format(rows=alive, written=f"w{n}")
         writes += f",\nw{n} AS (INSERT INTO {part.name} ({names}) {living} {then})"
-    head, guards = (HEAD_OF_ONE, GUARDS_OF_ONE) if form.is_one else (HEAD, GUARDS)
-    consumed = CONSUMED_BY_ONE.format(finished=finished) if form.consumes else ""
+    head, guards, consumed = (
+        (HEAD_OF_ONE, GUARDS_OF_ONE, CONSUMED_BY_ONE) if form.is_one else (HEAD, GUARDS, CONSUMED)
+    )
     decided = guards.format(
-        repeated=REPEATED + claimed,
+        repeated=(REPEATED if form.consumes else NEVER) + claimed,
+        never=NEVER,
         early=early,
-        finished=finished,
-        consumed=consumed,
+        consumed=consumed.format(finished=finished) if form.consumes else "",
         writes=writes,
         older=older,
     )

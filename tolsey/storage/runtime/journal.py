@@ -6,6 +6,7 @@ The statement is prepared once for each form of batch; what it decides is in `co
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -13,9 +14,9 @@ import structlog
 
 from tolsey.storage.database import UNREACHABLE, Connection, Database
 from tolsey.storage.errors import OutcomeUnknown, StorageUnavailable
-from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome
+from tolsey.storage.records.runtime.turns import Batch, BatchOutcome
 from tolsey.storage.runtime.arrays import argument
-from tolsey.storage.runtime.commit_statement import ACTOR, TURN, Form, kinds_of, statement
+from tolsey.storage.runtime.commit_statement import ACTOR, TURN, WHAT, Form, kinds_of, statement
 from tolsey.storage.tables import TABLES
 
 log = structlog.get_logger()
@@ -90,7 +91,7 @@ class Journal:
             and all(len(found) == 1 for found in rows.values())
             and (batch.turns[0].voids or not batch.actors[0].records)
         )
-        consumes = is_one and batch.turns[0].consumes is not None
+        consumes = any(turn.consumes is not None for turn in batch.turns)
         form = Form(shapes, is_one, consumes, batch.finishes_calls, batch.is_ordered)
         arguments = _of_one(batch, rows, shapes) if is_one else _arguments(batch, rows, shapes)
         try:
@@ -216,10 +217,7 @@ def _arguments(batch: Batch, rows: Rows, shapes: Iterable[type[Any]]) -> list[An
     turns = [
         (*_where(batch.actors[turn.actor]), turn.actor + 1, *_what(turn)) for turn in batch.turns
     ]
-    arguments = [
-        *map(argument, ACTOR.values(), zip(*map(_where, batch.actors), strict=True)),
-        *map(argument, TURN.values(), zip(*turns, strict=True)),
-    ]
+    arguments = list(map(argument, TURN.values(), zip(*turns, strict=True)))
     for record in shapes:
         columns = zip(*rows[record], strict=True)
         arguments += map(argument, kinds_of(TABLES[record]), columns)
@@ -234,17 +232,5 @@ def _of_one(batch: Batch, rows: Rows, shapes: Iterable[type[Any]]) -> list[Any]:
     return values
 
 
-def _where(actor: ActorPart) -> tuple[Any, ...]:
-    return actor.kind, actor.key, actor.slot, actor.epoch, actor.base
-
-
-def _what(turn: Any) -> tuple[Any, ...]:
-    return (
-        turn.message_id,
-        turn.message,
-        turn.voids,
-        turn.consumes,
-        turn.about,
-        turn.reply,
-        turn.way_back,
-    )
+_where = attrgetter(*ACTOR)
+_what = attrgetter(*WHAT)
