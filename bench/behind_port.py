@@ -13,8 +13,10 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Timer
@@ -251,6 +253,39 @@ def compare(
         _print(seen, rounds)
         _print_replaced([(served, deliveries.replaced(served)) for served in forms[1:]])
         asyncio.run(footprint.report(forms[0].database_url, sizes))
+
+
+def apart(
+    number: int, server_url: str, redis_url: str | None, folder: Path, *, quick: bool
+) -> None:
+    """Deliver to services of one process side by side, which share nothing: no delivery crosses.
+
+    What one of them costs more than one alone is what so many processes cost on these cores.
+    """
+    rows: list[list[Any]] = []
+    with ExitStack() as stack, ThreadPoolExecutor(number) as threads:
+        forms = []
+        for one in range(number):
+            url = stack.enter_context(measure.database(server_url))
+            forms.append(start(stack, 1, url, redis_url, folder / f"apart-{one}"))
+        senders = [Deliveries(quick=quick) for _ in forms]
+        costs: dict[tuple[int, int], list[float]] = {}
+        for _, connections, services in product(range(1 if quick else 3), CONNECTIONS, (1, number)):
+            each = connections // services
+            load = partial(Deliveries.load, connections=each)
+            found = list(threads.map(load, senders[:services], forms))
+            sent = sum(one["sent"] for one in found)
+            cost = sum(one["cost"]["tolsey"] * one["sent"] for one in found) / sent
+            costs.setdefault((connections, services), []).append(cost * 1e3)
+            measure.say(f"{services} apart, {connections} connections: {cost * 1e3:.2f} ms each")
+    for connections in CONNECTIONS:
+        alone, beside = (statistics.median(costs[connections, n]) for n in (1, number))
+        rows.append([f"{connections}", alone, beside, beside / alone])
+    measure.table(
+        f"Our processor ms of a delivery: one service, and {number} that share nothing but the machine",
+        ["connections in all", "one", f"{number} apart", "ratio"],
+        rows,
+    )
 
 
 def _note(seen: dict[str, list[Result]], name: str, found: Result) -> None:

@@ -17,7 +17,7 @@ from bench.cluster import Cluster, opened
 
 PROCESSES = (1, 2, 4)
 LOST_MACHINES = 5
-PARTS = ("mapping", "deliveries", "spread", "crossings", "deaths", "handovers")
+PARTS = ("mapping", "deliveries", "apart", "spread", "crossings", "deaths", "handovers")
 
 
 async def compare(
@@ -54,7 +54,9 @@ def main() -> None:
             parser.error("with DATABASE_URL it needs REDIS_URL")
         if "deliveries" in parts:
             behind_port.compare(PROCESSES, server_url, redis_url, folder, quick=given.quick)
-        if set(parts) - {"mapping", "deliveries"}:
+        if "apart" in parts:
+            behind_port.apart(PROCESSES[-1], server_url, redis_url, folder, quick=given.quick)
+        if set(parts) - {"mapping", "deliveries", "apart"}:
             databases = range(1 + LOST_MACHINES)
             urls = [stack.enter_context(measure.database(server_url)) for _ in databases]
             work = partial(compare, urls, redis_url, folder, parts, quick=given.quick)
