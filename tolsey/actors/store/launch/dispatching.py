@@ -87,7 +87,7 @@ def _dispatched(
     """Send what may be sent, ask for a place where there is none, and be reminded of what has to wait."""
     head, ready = launch.head, graph.dispatchable(launch, BUILT, at)
     effects = list(_reminder(launch, at))
-    if not graph.is_at_work(launch, BUILT, at):
+    if not ready and not graph.is_running(launch):
         if head.claimed_until is None:
             return launch, effects, ()
         release = ReleaseWorkflow(head.launch_id, at)

@@ -21,6 +21,8 @@ BEGUN: Final = frozenset(
     }
 )
 """What keeps an approval that it stands on from being taken back."""
+WAITING: Final = frozenset({MilestoneState.PENDING, MilestoneState.QUEUED})
+"""What moves by what others come to."""
 BACKOFF_SECONDS: Final = 60.0
 LONGEST_BACKOFF_SECONDS: Final = 3600.0
 RECHECK: Final = timedelta(hours=1)
@@ -99,7 +101,10 @@ def settled(launch: Launch, built: Collection[str], at: datetime) -> Launch:
     while moving:
         moving = False
         for id, one in launch.milestones.items():
-            ready = not unmet(launch, id, built)
+            if one.state not in WAITING:
+                continue
+            before = PLAYBOOK.milestones[id].depends_on
+            ready = all(is_satisfied(launch.milestones[other], built) for other in before)
             if PLAYBOOK.milestones[id].is_human:
                 if one.state == MilestoneState.PENDING and ready != (one.queued_at is not None):
                     turn = replace(one, queued_at=at if ready else None, reminders=0, changed_at=at)
@@ -127,10 +132,9 @@ def dispatchable(launch: Launch, built: Collection[str], at: datetime) -> tuple[
     )
 
 
-def is_at_work(launch: Launch, built: Collection[str], at: datetime) -> bool:
-    """Tell whether anything of a launch runs, or would if it were let."""
-    running = any(one.state == MilestoneState.RUNNING for one in launch.milestones.values())
-    return running or bool(dispatchable(launch, built, at))
+def is_running(launch: Launch) -> bool:
+    """Tell whether anything of a launch runs."""
+    return any(one.state == MilestoneState.RUNNING for one in launch.milestones.values())
 
 
 def sent(one: LaunchMilestone, at: datetime) -> LaunchMilestone:
