@@ -286,6 +286,10 @@ class CommercePlatform(Protocol):
         """
         ...
 
+    def told_of_subscriptions(self, uri: str, topics: Sequence[str]) -> list[PlatformDocument]:
+        """Say what `reconcile_subscriptions` would send of topics that are missing, and send nothing."""
+        ...
+
     def check_version(self) -> None:
         """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""
         ...

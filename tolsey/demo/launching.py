@@ -14,6 +14,8 @@ from rich.progress import Progress, TaskID
 
 from tolsey.demo.browser import Browser
 from tolsey.demo.telling import LOOK_SECONDS, Teller, Unexpected
+from tolsey.demo.trade import SHELF
+from tolsey.sandbox.commerce.course.life import Item
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import (
     ALL_SCOPES,
@@ -120,6 +122,14 @@ class DemoLaunch:
             raise Unexpected(f"The launch came to no end within {LONGEST_SECONDS:.0f} seconds.")
         live = next(one for one in cockpit["milestones"] if one["id"] == "launch.verify")
         self.teller.done(f"The store is open at https://{live['result']['host']}")
+
+    def sell(self) -> None:
+        """Let a buyer order what the shop has most of; what is gone is put on the shelf anew."""
+        some = [(one, each) for one in self.shop.products.values() for each in one.variants]
+        product, variant = max(some, key=lambda one: one[1].available)
+        self.platform.place_order(self.shop.domain, (Item(title=product.title, variant=variant),))
+        if variant.available <= 0:
+            self.platform.set_stock(self.shop.domain, variant, SHELF)
 
     async def _look(self, progress: Progress, bars: dict[str, TaskID]) -> dict[str, Any]:
         """Read the cockpit and move the bar of each section."""

@@ -3,7 +3,7 @@
 import secrets
 import shlex
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,9 +83,10 @@ class Demo:
             self._begun(others, known, keys) as service,
             self.served(service),
         ):
+            sell = others.trade.sell
             try:
                 if self.launch:
-                    await self._launched(service, others, sites)
+                    sell = await self._launched(service, others, sites)
                 elif self.competitors:
                     await self._watched(service, others, sites)
                 else:
@@ -94,7 +95,7 @@ class Demo:
                 self.teller.failed(str(ended))
                 return 1
             if not self.once:
-                await self._serve_on(others)
+                await self._serve_on(sell)
         return 0
 
     def _begun(
@@ -142,8 +143,10 @@ class Demo:
             self._write_variables(others, seller, operator)
             self._addresses(seller, operator, others)
 
-    async def _launched(self, service: Running, others: StandIns, sites: Storefronts) -> None:
-        """Show a launch, with what people do in between."""
+    async def _launched(
+        self, service: Running, others: StandIns, sites: Storefronts
+    ) -> Callable[[], None]:
+        """Show a launch, with what people do in between; gives what lets somebody buy there."""
         self.teller.chapter("tolsey sandbox --launch")
         platform = others.trade.platform
         shop = empty_shop(platform)
@@ -151,6 +154,9 @@ class Demo:
             seller = Seller(mine)
             await self.teller.step("An account signs up", seller.sign_up)
             await self.teller.step("The store connects to its shop", lambda: seller.connect(shop))
+            self.teller.named("seller", f"{seller.email}  password {seller.password}")
+            self.teller.named("sign in", f"{self.ports.base}/login")
+            self.teller.named("launch", f"{self.ports.base}/stores/{seller.store_id}/launch")
             demo = DemoLaunch(
                 browser=mine,
                 platform=platform,
@@ -162,9 +168,7 @@ class Demo:
                 teller=self.teller,
             )
             await demo.run()
-            self.teller.named("seller", f"{seller.email}  password {seller.password}")
-            self.teller.named("sign in", f"{self.ports.base}/login")
-            self.teller.named("launch", f"{self.ports.base}/stores/{seller.store_id}/launch")
+            return demo.sell
 
     async def _watched(self, service: Running, others: StandIns, sites: Storefronts) -> None:
         """Show competitors, with a fortnight of snapshots."""
@@ -281,7 +285,7 @@ class Demo:
         ):
             self.teller.named(name, value)
 
-    async def _serve_on(self, others: StandIns) -> None:
+    async def _serve_on(self, sell: Callable[[], None]) -> None:
         self.teller.say("An order arrives every few seconds. Ctrl+C ends the sandbox.")
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with anyio.create_task_group() as tasks:
@@ -289,7 +293,7 @@ class Demo:
                 async def live() -> None:
                     while True:
                         await anyio.sleep(ORDER_SECONDS)
-                        others.trade.sell()
+                        sell()
 
                 tasks.start_soon(live)
                 async for _ in signals:

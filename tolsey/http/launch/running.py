@@ -13,6 +13,7 @@ from tolsey.actors.store.launch.playbook import PLAYBOOK
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.stores.launch import DocumentAnswer, MilestoneRunAnswer
 from tolsey.http.web.context import Service
+from tolsey.http.webhooks.table import EVENTS_PATH
 from tolsey.runtime.errors import DeadlineExceeded
 from tolsey.storage.commerce import launches
 from tolsey.storage.records.commerce.launches import Launch, MilestoneState, SoldHour
@@ -77,7 +78,8 @@ async def rehearse(service: Service, store_id: str, milestone: str) -> Milestone
         storefronts=cast("OwnStorefront", service.storefronts),
         theme_url=service.settings.launch_theme_url,
     )
-    sent, came = await calls.rehearse(launch, milestone)
+    events_url = service.settings.base_url + EVENTS_PATH
+    sent, came = await calls.rehearse(launch, milestone, events_url)
     stop = came if isinstance(came, MilestoneStop) else None
     return MilestoneRunAnswer(
         result="dry_run",

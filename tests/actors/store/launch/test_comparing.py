@@ -10,7 +10,7 @@ import pytest
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.launch.executors import catalogue, checks
-from tolsey.actors.store.launch.executors.work import LaunchWork, ReadShop, compare
+from tolsey.actors.store.launch.executors.work import LaunchWork, LookAtAll, ReadShop, compare
 from tolsey.actors.store.launch.texts import standard_texts
 
 ABOUT = Edit(kind=edits.CORE_PAGE, ids=("about",), wanted={"title": "About", "body": "<p>We.</p>"})
@@ -230,9 +230,11 @@ def published(decided: frozenset[str]) -> list[str]:
     taken = catalogue.publish(replace(WORK, results=results, decided=decided))
     next(taken)
     try:
-        taken.send([{"status": "DRAFT"}])
+        looked = taken.send([{"status": "DRAFT"}])
+        assert isinstance(looked, LookAtAll)
+        taken.send([{"found": {"id": "7", "publishedOnPublication": False}} for _ in looked.edits])
     except StopIteration as end:
-        return [edit.ids[0] for edit in end.value.edits]
+        return [edit.ids[0] for edit in end.value.edits if edit.kind == edits.PRODUCT]
     return []
 
 

@@ -155,15 +155,23 @@ class LaunchCalls:
         return StepWrites(of=call.of, writes=tuple(wishes), at=self._clock())
 
     async def rehearse(
-        self, launch: Launch, milestone: str
+        self, launch: Launch, milestone: str, events_url: str
     ) -> tuple[Sequence[PlatformDocument], StepOutcome]:
-        """Say what a milestone would send now, without sending it, and what it would come to."""
+        """Say what a milestone would send, without sending it, and what it would come to.
+
+        `events_url` is where the platform would be asked to deliver.
+        """
         sent = list[PlatformDocument]()
 
         async def asked(store_id: str, question: Question) -> Any:
             if isinstance(question, PutUp):
                 sent.append(self._platform.told_of_upload(question.upload))
                 return STAGED
+            if isinstance(question, ReadShop) and question.document.lstrip().startswith("mutation"):
+                # An order that is calculated changes nothing.
+                sent.append(
+                    PlatformDocument(document=question.document, variables=question.variables)
+                )
             return await self._asked(store_id, question)
 
         try:
@@ -179,6 +187,9 @@ class LaunchCalls:
                 change = getattr(planned, "change", None)
                 if change is not None:
                     sent.append(self._platform.told(replace(edit, change=change), "dry-run"))
+            sent += [self._platform.told(edit, "dry-run") for edit in came.follows]
+        if isinstance(came, Finished) and came.lacks_topics:
+            sent += self._platform.told_of_subscriptions(events_url, came.result["missingTopics"])
         return sent, came
 
     async def _come_to(

@@ -24,12 +24,17 @@ from tolsey.actors.ports import (
     Upload,
     measures_revenue,
 )
-from tolsey.http.clients.commerce import order_exports, queries, shapes, uploads
+from tolsey.http.clients.commerce import (
+    order_exports,
+    queries,
+    shapes,
+    subscriptions,
+    uploads,
+)
 from tolsey.http.clients.commerce.bulk import bulk_orders
 from tolsey.http.clients.commerce.calls import Address, CallLimits, Calls, Pace
 from tolsey.http.clients.commerce.edits import sending
 from tolsey.http.clients.commerce.orders import orders_before, orders_given_back, paged_orders
-from tolsey.http.clients.commerce.subscriptions import reconcile
 from tolsey.http.clients.commerce.webhook_shapes import webhook_order
 from tolsey.http.clients.guard import guarded_client
 from tolsey.storage.records.selling.revenue import PulledOrder
@@ -113,7 +118,11 @@ class ShopifyAdmin(CommercePlatform, CommerceEditor):
         self, shop: Shop, uri: str, topics: Mapping[str, str]
     ) -> SubscriptionReport:
         """Make the subscriptions that deliver to `uri` exactly the catalogue `topics`."""
-        return await reconcile(self._calls, shop, uri, topics)
+        return await subscriptions.reconcile(self._calls, shop, uri, topics)
+
+    def told_of_subscriptions(self, uri: str, topics: Sequence[str]) -> list[PlatformDocument]:
+        """Say what `reconcile_subscriptions` would send of what is missing, and send nothing."""
+        return subscriptions.told(uri, topics)
 
     def check_version(self) -> None:
         """Raise ApiVersionTooOld where orders lack the fields that revenue is measured with."""

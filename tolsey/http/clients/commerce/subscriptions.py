@@ -5,7 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop, SubscriptionReport
+from tolsey.actors.ports import (
+    PlatformDenied,
+    PlatformDocument,
+    PlatformUnreachable,
+    Shop,
+    SubscriptionReport,
+)
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.answers import Fault, GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
@@ -131,13 +137,21 @@ async def _create_alone(calls: Calls, shop: Shop, uri: str, topic: str) -> str:
 
 
 async def _subscribe(calls: Calls, shop: Shop, uri: str, topics: Sequence[str]) -> dict[str, str]:
+    sent = _document(uri, topics)
+    # a second time is answered "already taken", which is as good
+    answer = await calls.ask_partly(shop, sent.document, sent.variables, repeatable=True)
+    return {topic: _outcome(_problem(answer, f"s{n}")) for n, topic in enumerate(topics)}
+
+
+def told(uri: str, topics: Sequence[str]) -> list[PlatformDocument]:
+    """Say what is sent to make subscriptions to these, and send nothing."""
+    return [_document(uri, some) for some in _batches([enumerated(one) for one in topics])]
+
+
+def _document(uri: str, topics: Sequence[str]) -> PlatformDocument:
     variables: dict[str, Any] = {f"t{n}": topic for n, topic in enumerate(topics)}
     variables["subscription"] = {"uri": uri, "format": "JSON"}
-    # a second time is answered "already taken", which is as good
-    answer = await calls.ask_partly(
-        shop, queries.subscribe(len(topics)), variables, repeatable=True
-    )
-    return {topic: _outcome(_problem(answer, f"s{n}")) for n, topic in enumerate(topics)}
+    return PlatformDocument(document=queries.subscribe(len(topics)), variables=variables)
 
 
 def _problem(answer: GraphqlAnswer, alias: str) -> Fault | None:

@@ -11,11 +11,13 @@ from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.kinds.kind import folded
 from tolsey.actors.store.launch.executors.work import (
+    MOST_AT_ONCE,
     Finished,
     LaunchWork,
     LookAtAll,
     ReadShop,
     Taken,
+    WriteShop,
     WriteTexts,
     compare,
     number,
@@ -243,9 +245,9 @@ def publish(work: LaunchWork) -> Taken:
         # What we put on sale and the merchant took back is theirs.
         elif facts is not None and facts["status"] == "DRAFT" and not work.was_written(edit):
             drafts.append((edit, facts))
-    if is_all and drafts:
-        return planned(drafts)
-    things = [("Product", id) for id in active] + [
+    sold_now = planned(drafts) if is_all else WriteShop(())
+    approved = [edit.ids[0] for edit in sold_now.edits]
+    things = [("Product", id) for id in (*active, *approved)] + [
         ("Collection", number(one["id"]))
         for one in work.results["catalog.collections"].get("collections", ())
     ]
@@ -258,8 +260,9 @@ def publish(work: LaunchWork) -> Taken:
         for kind, id in things
     ]
     found = yield from compare(work, seen, may_set=lambda _: True)
-    if found.missing:
-        return found.write
+    if sold_now.edits or found.missing:
+        some = [*sold_now.edits, *found.missing][:MOST_AT_ONCE]
+        return WriteShop(some, {**sold_now.before, **found.write.before})
     published = sum(
         one is not None and one["publishedOnPublication"] for one in found.things[: len(active)]
     )

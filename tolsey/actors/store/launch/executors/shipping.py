@@ -48,9 +48,6 @@ def set_up(work: LaunchWork) -> Taken:
     markets = [_market(country) for country in countries if country != home]
     markets = [one for one in markets if not work.was_written(one)]
     seen = (yield LookAtAll(markets)) if markets else ()
-    missing = planned(list(zip(markets, seen, strict=True)))
-    if missing.edits:
-        return missing
     found = yield ReadShop(document=FIND_PROFILE)
     profile = next((one for one in found["deliveryProfiles"]["nodes"] if one["default"]), None)
     if profile is None:
@@ -63,9 +60,12 @@ def set_up(work: LaunchWork) -> Taken:
     facts = yield LookAt(rates)
     if facts is None:
         return NO_PROFILE
-    write = planned([(rates, facts)])
+    due = list(zip(markets, seen, strict=True))
     # Zones that we made and somebody took away stay away.
-    if rates.wanted["zones"] and write.edits and not work.was_written(rates):
+    if rates.wanted["zones"] and not work.was_written(rates):
+        due.append((rates, facts))
+    write = planned(due)
+    if write.edits:
         return write
     if not facts["methods"] or facts["without_rates"]:
         return NO_RATE

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from tolsey.actors.edit import Edit
@@ -38,6 +39,8 @@ NO_THEME: Final = MilestoneStop(
         " skip this."
     ),
 )
+NOT_MADE: Final = "0"
+"""The number that a dry run shows of a theme that is still to be made."""
 PROCESSING: Final = "The platform is still at work on the theme."
 BROKEN: Final = MilestoneStop(
     kind="permanent",
@@ -54,7 +57,9 @@ def prepare(work: LaunchWork) -> Taken:
     theme = Edit(kind=edits.THEME, ids=(name,), wanted={"extra": {"source": work.theme_url}})
     found = yield from compare(work, [theme])
     if found.missing:
-        return found.write
+        files = _files(work, NOT_MADE, None)
+        change = {**files.wanted, "id": NOT_MADE}
+        return replace(found.write, follows=[replace(files, change=change)])
     (made,) = found.things
     main = yield ReadShop(document=MAIN_THEME)
     before = next((one["id"] for one in main["themes"]["nodes"]), None)
@@ -63,7 +68,10 @@ def prepare(work: LaunchWork) -> Taken:
         return Finished(result={"themeId": None, "note": "merchant_edit"})
     if made["processing"] or made["processingFailed"]:
         return BROKEN if made["processingFailed"] else work.processing(PROCESSING)
-    files = yield from _files(work, made["id"])
+    asked = {"id": made["id"], "names": [SETTINGS]}
+    read = yield ReadShop(document=READ_SETTINGS, variables=asked)
+    kept = next((one["body"].get("content") for one in read["theme"]["files"]["nodes"]), None)
+    files = _files(work, number(made["id"]), kept)
     branded = yield from compare(work, [files], may_set=lambda _: True)
     if branded.missing:
         return branded.write
@@ -75,16 +83,13 @@ def prepare(work: LaunchWork) -> Taken:
     )
 
 
-def _files(work: LaunchWork, theme_id: str) -> Any:
+def _files(work: LaunchWork, theme_id: str, kept: str | None) -> Edit:
     """Say what is to stand in the settings and on the home page; what else the theme sets stays."""
-    asked = {"id": theme_id, "names": [SETTINGS]}
-    read = yield ReadShop(document=READ_SETTINGS, variables=asked)
-    kept = next((one["body"].get("content") for one in read["theme"]["files"]["nodes"]), None)
     files = {SETTINGS: _settings(work, kept), HOME: _home(work)}
     digests = {name: _digest(text) for name, text in files.items()}
     return Edit(
         kind=edits.THEME_FILES,
-        ids=(number(theme_id),),
+        ids=(theme_id,),
         wanted={"files": digests, "extra": {"texts": files}},
     )
 

@@ -148,10 +148,12 @@ class WriteShop:
     """What is to be changed now; the next step looks at what became of it.
 
     `before` shows by their subjects those things whose change is planned already, of what was just looked at.
+    `follows` is what a next step asks for of things that these make, as far as it can be told: a dry run shows it.
     """
 
     edits: Sequence[Edit]
     before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    follows: Sequence[Edit] = ()
 
 
 @dataclass(frozen=True, slots=True)
