@@ -1,8 +1,13 @@
 """A store is launched as far as this version goes, by its merchant and by itself."""
 
 import json
+import re
+from typing import Any
 
 from tests.http.launch.merchant import SPEC, Merchant
+
+OF_A_LAUNCH = re.compile(r"<(?:any\((\w+)[^)]*\):)?(\w+)>")
+IN_PATHS = {"store_id": "{store}", "milestone": "brand.approve", "question": "name"}
 
 
 async def test_a_merchant_launches_a_store_as_far_as_this_version_goes(merchant: Merchant) -> None:
@@ -162,8 +167,24 @@ async def strangers_find_nothing(merchant: Merchant) -> None:
                 "/api/wizard/store/checkpoint",
                 json={**of, "milestone": "brand.approve", "action": "done"},
             ),
+            await bob.patch(f"/api/wizard/store/{merchant.store_id}", json={"spec": SPEC}),
+            await bob.post("/api/wizard/store/provision", json=of),
+            await bob.post("/api/wizard/store/transfer", json={**of, "email": "bob@example.com"}),
         ]
-    assert {(one.status_code, one.json()["code"]) for one in answers} == {(404, "not_found")}
+        told = {(one.status_code, one.json()["code"]) for one in answers}
+        paths = dict[str, int]()
+        served: Any = two_stores.app
+        for rule in served.application.url_map.iter_rules():
+            if not rule.rule.startswith("/stores/<store_id>/launch"):
+                continue
+            address = OF_A_LAUNCH.sub(lambda part: part[1] or IN_PATHS[part[2]], rule.rule)
+            address = address.replace("{store}", merchant.store_id)
+            for method in sorted(set(rule.methods or ()) & {"GET", "POST"}):
+                answer = await bob.request(method, address)
+                paths[f"{method} {rule.rule}"] = answer.status_code
+    assert told == {(404, "not_found")}
+    assert len(paths) >= 7
+    assert set(paths.values()) == {404}, paths
 
 
 async def test_a_tick_approves_what_people_did_and_goes_to_launches_that_wait_alone(
