@@ -148,6 +148,10 @@ async def test_a_launch_is_decided_by_people_shown_before_it_is_sent_and_seen_by
     assert (await merchant.run("location-setup", force=True))["result"] == "succeeded"
     assert shop.setup.location["name"] == "Old mill"
     assert (await merchant.milestone("operations.location"))["result"]["note"] == "merchant_edit"
+    # A shop that lets nobody in any more is not failed: it waits for the merchant.
+    shop.installed = False
+    away = await merchant.run("location-setup", force=True)
+    assert (away["result"], away["reason"]) == ("blocked", "token_unavailable"), away
 
 
 async def strangers_find_nothing(merchant: Merchant) -> None:

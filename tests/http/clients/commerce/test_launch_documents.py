@@ -1,6 +1,8 @@
 """Every document of a launch is one that the platform takes, with the permissions that its milestone declares."""
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -20,6 +22,7 @@ from graphql import (
 
 from tests.http.clients.commerce.test_documents import PUBLISHED, published
 from tolsey.actors.store.editing import edits
+from tolsey.actors.store.launch import executors
 from tolsey.actors.store.launch.executors import (
     BUILT,
     audit,
@@ -53,16 +56,29 @@ LEFT_OUT = {
 }
 
 
+def is_document(text: object) -> bool:
+    """Tell whether it is a query or a mutation."""
+    return isinstance(text, str) and text.strip().startswith(("query ", "mutation "))
+
+
 def documents() -> Iterator[tuple[str, str]]:
     """Name each document with its milestone."""
     for milestone, module in ASKED_OF:
         for text in vars(module).values():
-            if isinstance(text, str) and text.strip().startswith(("query ", "mutation ")):
+            if is_document(text):
                 yield milestone, text
     for kind, way in WAYS.items():
         if isinstance(way, ThingWay):
             for text in filter(None, dict.fromkeys((way.looks, way.makes, way.sets))):
                 yield edits.KINDS[kind].tools[0], text
+
+
+def test_no_document_that_an_executor_keeps_is_left_out() -> None:
+    known = {module for _, module in ASKED_OF} | {opening}
+    for one in pkgutil.iter_modules(executors.__path__, f"{executors.__name__}."):
+        module = importlib.import_module(one.name)
+        kept = [name for name, text in vars(module).items() if is_document(text)]
+        assert module in known or not kept, (one.name, kept)
 
 
 @pytest.mark.parametrize(("milestone", "text"), list(documents()))
