@@ -11,6 +11,7 @@ import pytest
 
 from tests.journeys.conftest import EVENTS, Seller, order_body, signed
 from tests.journeys.strangers import browsing, quiet
+from tolsey.http.layout import live as following
 from tolsey.http.operators import live as admin_live
 from tolsey.http.operators.console.sections import SECTIONS
 from tolsey.service import Running
@@ -175,7 +176,7 @@ async def test_a_state_of_before_is_shown_beside_todays(
 async def test_an_operator_is_told_when_the_service_moves_until_it_stops(
     live: Running, seller: Seller, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin_live, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.05)
     told = await operator.get("/api/admin/live?looks=1")
     assert told.headers["content-type"] == "text/event-stream"
     (id,) = re.findall(r"^id: (\w+)$", told.text, re.MULTILINE)

@@ -1,18 +1,18 @@
 """What operators' pages are told while the service moves: server-sent events (rules/operators#what-is-shown)."""
 
 import hashlib
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Any, Final
 
-import anyio
 import orjson
 from pydantic import Field
-from quart import Blueprint, Response, request
+from quart import Blueprint, Response
 from quart_schema import tag_blueprint
 
 from tolsey.actors.refusals import Unavailable
 from tolsey.http.answers.base import Media
+from tolsey.http.layout.live import LOOKS, answered, events
 from tolsey.http.web.access import administrator
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import Service, service
@@ -23,13 +23,8 @@ from tolsey.storage.runtime import dead_letters
 routes = Blueprint("admin_live", __name__, url_prefix="/api/admin")
 tag_blueprint(routes, ["Operators"])
 
-LOOK_SECONDS: Final = 2.0
-LOOKS: Final = 15
-"""After so many the browser asks again, and proves anew who it is of."""
 MOST_STREAMS: Final = 20
 """So many are told at a time by one process."""
-AGAIN: Final = b"retry: 1000\n\n"
-BREATH: Final = b":\n\n"
 open_streams: Final[list[None]] = []
 
 
@@ -48,45 +43,21 @@ async def follow(query_args: LiveQuery) -> Annotated[Response, Media("text/event
     """
     if len(open_streams) >= MOST_STREAMS:
         raise Unavailable("Too many follow this process.", code="overloaded", retryAfter=30)
-    seen = request.headers.get("Last-Event-ID", "")
-    response = Response(
-        _events(service(), seen, query_args.looks), content_type="text/event-stream"
-    )
-    response.headers["Cache-Control"] = "no-store"
-    response.headers["X-Accel-Buffering"] = "no"
-    response.timeout = None
-    return response
+    return answered(_counted(events(partial(_look, service()), query_args.looks)))
 
 
-async def _events(running: Service, seen: str, looks: int) -> AsyncGenerator[bytes]:
-    with _counted():
-        yield AGAIN
-        for look in range(looks):
-            if look:
-                await anyio.sleep(LOOK_SECONDS)
-            if running.runtime.draining:
-                return
-            figures = orjson.dumps(await _figures(running), option=orjson.OPT_SORT_KEYS)
-            now = hashlib.sha256(figures).hexdigest()[:16]
-            yield (
-                BREATH
-                if now == seen
-                else b"id: %b\nevent: changed\ndata: %b\n\n"
-                % (
-                    now.encode(),
-                    figures,
-                )
-            )
-            seen = now
-
-
-@contextmanager
-def _counted() -> Iterator[None]:
+async def _counted(told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     open_streams.append(None)
     try:
-        yield
+        async for event in told:
+            yield event
     finally:
         open_streams.pop()
+
+
+async def _look(running: Service) -> tuple[str, bytes]:
+    figures = orjson.dumps(await _figures(running), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(figures).hexdigest()[:16], figures
 
 
 async def _figures(running: Service) -> dict[str, Any]:
