@@ -36,6 +36,8 @@ CRON_SECRET = "c" * 40
 SHOP = "demo.myshopify.com"
 SECRET = "shpss_0123456789abcdef0123456789abcdef"
 EVENTS = "/api/webhooks/commerce/events"
+PLUS_RATE = 1000.0
+"""Points a second of a shop on the platform's Plus plan: nothing here waits to be let in again."""
 
 
 @dataclass
@@ -115,6 +117,7 @@ async def platform() -> AsyncIterator[Platform]:
             client_id="client-1",
             client_secret=SECRET,
             orders=make_history(seed=3, days=60, orders=120),
+            restore_rate=PLUS_RATE,
         )
     )
     async with made.serve():

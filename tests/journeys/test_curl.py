@@ -15,6 +15,7 @@ from tests import curl
 from tests.http.people import PASSWORD, settings_of
 from tests.journeys.conftest import free_port
 from tests.pages.conftest import ServedSite, served
+from tolsey.http.layout import live as following
 from tolsey.storage.people import administrators
 
 TELL = "curl() { printf '%s\\0' \"$@\"; printf '\\n\\0'; }\n"
@@ -132,8 +133,9 @@ def rank(path: str, method: str) -> tuple[bool, bool, bool, bool]:
 
 
 async def test_each_example_is_a_request_that_the_service_takes(
-    live_site: ServedSite, tmp_path: Path
+    live_site: ServedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0)
     shell, found = Shell(tmp_path, live_site.url), list(curl.examples())
     status, made = await shell.type(named(found, "post", "/api/auth/signup"))
     assert status == 201, made

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 from tests.http.people import add_member
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.strangers import browsing
 from tolsey.actors.store.launch.playbook import PLAYBOOK
+from tolsey.http.layout import live as following
 from tolsey.service import Running
 
 LAUNCH = """
@@ -94,8 +97,10 @@ async def test_home_tells_what_wants_somebody_in_all_their_organizations(
 
 
 async def test_home_is_followed_by_another_text_once_something_moved(
-    live: Running, seller: Seller
+    live: Running, seller: Seller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0)
+
     async def events(seen: str) -> list[str]:
         told: list[str] = []
         async with seller.browser.stream("GET", f"/inbox/events?{seen}") as answer:

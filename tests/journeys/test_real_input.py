@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.golden.cases import BESIDE
-from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, signed
+from tests.journeys.conftest import EVENTS, PLUS_RATE, SECRET, SHOP, Seller, signed
 from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import load_purchases
@@ -168,7 +168,13 @@ async def test_real_purchases_are_summed_to_the_cent(
     orders = load_purchases(path, ending=now - timedelta(hours=1))
     shop = "cdnow.myshopify.com"
     platform.add_shop(
-        ShopSpec(domain=shop, client_id="client-1", client_secret=SECRET, orders=orders)
+        ShopSpec(
+            domain=shop,
+            client_id="client-1",
+            client_secret=SECRET,
+            orders=orders,
+            restore_rate=PLUS_RATE,
+        )
     )
     listing = await seller.post(
         "/api/sell/listings",

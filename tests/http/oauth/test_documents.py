@@ -420,11 +420,11 @@ async def test_a_name_that_changes_its_mind_is_called_where_it_was_checked(clock
 async def test_the_service_itself_fetches_through_the_guard(
     service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(*asked: Any, **options: Any) -> list[Any]:
+    async def answer(*asked: Any, **options: Any) -> list[Any]:
         del asked, options
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 443))]
 
-    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    monkeypatch.setattr(anyio, "getaddrinfo", answer)
     agents = Agents.of(service.settings, service.database, clock, nobody_else)
     with pytest.raises(InvalidClient) as caught:
         await agents.clients.find(ID)

@@ -1,6 +1,5 @@
 """An agent is told that the service is late or full, and never that something went wrong."""
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from tests.mcp.tools.two_stores import TwoStores
 from tolsey.actors.store.messages import store
 from tolsey.runtime.errors import Overloaded, ShardUnavailable
+from tolsey.runtime.registry import Runtime
 from tolsey.storage.errors import StorageUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,9 @@ async def test_a_store_that_does_not_answer_in_time_is_a_503_with_its_code(
 ) -> None:
     agent, runtime = await two_stores.agent(two_stores.ann), two_stores.service.runtime
     runtime.scheduler.pause(store(two_stores.ann.store_id))
-    monkeypatch.setattr(runtime, "ask", partial(runtime.ask, timeout=0.02))
+    defaults = Runtime.ask.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "timeout", 0.02)
     answer = await agent.call(name, **CALLS[name])
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1"), answer.text
     answered = answer.json()["error"]
