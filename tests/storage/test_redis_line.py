@@ -52,6 +52,23 @@ async def test_a_connection_that_was_cut_is_told_of_and_made_again(line: RedisLi
     assert await line.exchange([("CLIENT", "ID")]) != [id]
 
 
+class ResetAsItOpens:
+    """A connection as uvloop tells of it that the other side reset before the first command was written."""
+
+    async def connect(self) -> None:
+        raise RuntimeError("unable to perform operation on <TCPTransport>; the handler is closed")
+
+
+async def test_a_connection_that_is_reset_as_it_opens_is_told_of_and_made_again(
+    line: RedisLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as reset:
+        reset.setattr(line._pool, "make_connection", ResetAsItOpens)
+        with pytest.raises(CacheUnavailable, match="RuntimeError"):
+            await line.exchange([("PING",)])
+    assert await line.exchange([("PING",)]) == PONG
+
+
 async def test_a_command_that_is_refused_leaves_the_next_its_own_answer(line: RedisLine) -> None:
     with pytest.raises(CacheUnavailable):
         await line.exchange([("ECHO", "a"), ("NOSUCH",), ("ECHO", "b")])

@@ -20,6 +20,9 @@ from tolsey.storage.cache import CacheUnavailable
 Command: TypeAlias = tuple[Any, ...]
 """Texts, bytes and numbers."""
 
+FAILED: Final = (RedisError, hiredis.HiredisError, OSError, TimeoutError, RuntimeError)
+"""What a connection that is lost looks like; uvloop says RuntimeError of one that was reset as it was opened."""
+
 _MORE: Final = object()
 """What the parser says while an answer is not whole."""
 
@@ -49,7 +52,9 @@ class RedisLine:
                 async with asyncio.timeout(self._timeout):
                     answers = await self._opened()
             return await answers.to(commands, self._timeout + blocks_seconds)
-        except (RedisError, hiredis.HiredisError, OSError, TimeoutError) as error:
+        except FAILED as error:
+            if isinstance(error, RuntimeError):
+                self.close()
             raise CacheUnavailable(type(error).__name__) from error
 
     def close(self) -> None:
