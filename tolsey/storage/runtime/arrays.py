@@ -21,8 +21,6 @@ def argument(kind: str, column: Sequence[Any]) -> object:
 
 def _texts(column: Sequence[str | None]) -> str:
     if None in column:
-        if column.count(None) == len(column):
-            return "{}"  # `unnest` fills it up with NULL
         return "{" + ",".join("NULL" if one is None else _quoted(one) for one in column) + "}"
     joined = '","'.join(column)  # type: ignore[arg-type]  # none of them is None
     if "\\" in joined or joined.count('"') != 2 * (len(column) - 1):
