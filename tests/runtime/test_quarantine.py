@@ -22,7 +22,7 @@ from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.conditions import Conditions
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.deliveries import WebhookEvent
-from tolsey.storage.runtime import commit_statement, dead_letters, slots
+from tolsey.storage.runtime import commit_statement, dead_letters, outbox, slots
 from tolsey.storage.runtime.dead_letters import Edited, WhichLetters
 
 KIND = "desk"
@@ -420,6 +420,7 @@ def overtaken() -> Iterator[None]:
     with (
         patch.object(commit_statement, "HELD", ""),
         patch.object(commit_statement, "HELD_ROWS", ""),
+        patch.object(outbox, "POSTPONE_BEHIND", outbox.POSTPONE),
     ):
         yield
 

@@ -81,6 +81,25 @@ async def test_two_processes_share_the_slots_and_answer_for_all_of_them(
     assert a.runtime.telemetry.counters["bus_sent"] > 10
 
 
+@pytest.mark.parametrize("does", ["read", "send"])
+async def test_a_fault_that_nobody_expected_leaves_a_process_its_bus(
+    pair: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, does: str
+) -> None:
+    a, b = pair
+    key, wire, faults = b.key(), a.shard.bus._wire, [ZeroDivisionError("planted")]
+    carry = getattr(wire, does)
+
+    async def fails_once(*given: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return await carry(*given)
+
+    monkeypatch.setattr(wire, does, fails_once)
+    assert await a.ask(counter(key), Add(1)) == 1  # the read that is under way brings this answer
+    assert await a.ask(counter(key), Add(2)) == 3
+    assert faults == []
+
+
 async def test_who_joins_takes_a_share_from_each_and_nothing_else_moves(
     here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:

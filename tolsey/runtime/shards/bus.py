@@ -98,9 +98,9 @@ class Bus:
 
     async def run(self) -> None:
         """Write and read frames until cancelled."""
-        writing = asyncio.create_task(self._write())
+        writing = asyncio.create_task(_kept_up(self._write))
         try:
-            await self._read()
+            await _kept_up(self._read)
         finally:
             while not writing.done():  # a driver that is cancelled as it finishes may swallow it
                 writing.cancel()
@@ -190,10 +190,10 @@ class Bus:
 
     async def _write(self) -> None:
         while True:
-            await self._woken.wait()
-            self._woken.clear()
             while self._pending:
                 await self._write_frames(self._frames())
+            self._woken.clear()
+            await self._woken.wait()
 
     def _frames(self) -> dict[Address, bytes]:
         frames: dict[Address, bytes] = {}
@@ -264,6 +264,16 @@ class Bus:
             if flight.sends == 1:
                 flight.sends = 0  # it has been nowhere else, so it took effect nowhere
             flight.future.set_result(MOVED)
+
+
+async def _kept_up(work: Callable[[], Awaitable[None]]) -> None:
+    """Begin again after what nobody expected: a process that neither writes nor reads holds its slots and answers none."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            log.exception("bus.failed", error=repr(error))
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 class Tasks:
