@@ -100,9 +100,8 @@ def _answers_as_described(watched_answers: Watched) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """Run tests on the loop that the service runs on."""
-    return "asyncio", {"use_uvloop": True}
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
