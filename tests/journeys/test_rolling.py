@@ -66,7 +66,7 @@ def point(link: Path, code: Path) -> None:
     beside.replace(link)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_release_and_the_way_back_fail_no_request(
     settings: Settings, before: Path, tmp_path: Path, database: Database
 ) -> None:
@@ -214,7 +214,7 @@ def processes(settings: Settings, tmp_path: Path) -> Iterator[tuple[str, list[Se
         one.end()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["nginx", "haproxy"])
 async def test_a_rolling_restart_of_two_processes_behind_a_proxy_fails_no_request(
     name: str, processes: tuple[str, list[Served]], tmp_path: Path, database: Database
