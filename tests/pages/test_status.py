@@ -17,9 +17,9 @@ from tolsey.storage.status import incidents, measuring
 
 SQUEEZED = """[...document.querySelectorAll('main *')]
   .filter(one => [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim().length > 5))
-  .filter(one => one.getBoundingClientRect().width < 40)
+  .filter(one => one.getBoundingClientRect().width < 40 && one.getBoundingClientRect().height > 60)
   .map(one => one.textContent.trim())"""
-"""Texts that stand one letter below the other."""
+"""Texts that stand one letter below the other: narrow, and over three lines high. A short word on one line is narrow, too."""
 LONG = "A_rather_long_name_of_a_thing_that_has_no_place_to_break_anywhere_in_it"
 
 
