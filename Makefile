@@ -18,7 +18,7 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@test -n "$(PYTHON)" || \
 		{ echo "tolsey needs Python 3.11, 3.12 or 3.13; set PYTHON=/path/to/one"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -74,7 +74,7 @@ test-slow: setup
 
 $(FUZZ_VENV)/.installed: tests/campaigns/fuzzing/requirements.lock
 	test -x $(FUZZ_VENV)/bin/python || $(PYTHON) -m venv $(FUZZ_VENV)
-	$(FUZZ_VENV)/bin/python -m pip install --quiet --require-hashes -r tests/campaigns/fuzzing/requirements.lock
+	$(FUZZ_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r tests/campaigns/fuzzing/requirements.lock
 	@touch $@
 
 campaign: setup $(FUZZ_VENV)/.installed
@@ -95,13 +95,13 @@ conformance: setup
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements-dev.lock
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements-dev.lock -r bench/requirements.lock
+	$(BENCH_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-dev.lock -r bench/requirements.lock
 	$(BENCH_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(PREFECT_VENV)/.installed: bench/peers/prefect/requirements.lock
 	test -x $(PREFECT_VENV)/bin/python || $(PYTHON) -m venv $(PREFECT_VENV)
-	$(PREFECT_VENV)/bin/python -m pip install --quiet --require-hashes -r bench/peers/prefect/requirements.lock
+	$(PREFECT_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r bench/peers/prefect/requirements.lock
 	@touch $@
 
 bench: $(BENCH_VENV)/.installed $(PREFECT_VENV)/.installed
@@ -109,7 +109,7 @@ bench: $(BENCH_VENV)/.installed $(PREFECT_VENV)/.installed
 
 $(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements-dev.lock
 	test -x $(MUTANTS_VENV)/bin/python || $(PYTHON) -m venv $(MUTANTS_VENV)
-	$(MUTANTS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements-dev.lock -r tests/mutation/requirements.lock
+	$(MUTANTS_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-dev.lock -r tests/mutation/requirements.lock
 	$(MUTANTS_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
