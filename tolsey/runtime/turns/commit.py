@@ -28,6 +28,8 @@ from tolsey.storage.records.runtime.turns import ActorPart, Batch, BatchOutcome,
 log = structlog.get_logger()
 
 MAX_BATCH = 512
+SMALLEST_HALF = 8
+"""Fewer turns than twice this go to disk together."""
 MAX_ATTEMPTS = 4
 """How often a turn is taken before it fails, when others keep spoiling what it stood on."""
 
@@ -150,14 +152,20 @@ class Committer:
     async def _write(self) -> None:
         """Write batches while there are any; whoever submits the next turn begins anew."""
         try:
+            most = MAX_BATCH
             while self._queue and self._ended is not None:
-                self._taken = self._take()
+                self._taken = self._take(most)
                 self._began_at = steady()
                 await self._commit(self._taken)
                 self._telemetry.commit_seconds += self.waiting_seconds
                 self._began_at = None
                 self._telemetry.counters["batches"] += 1
-                self._taken = []
+                self._taken, most = [], MAX_BATCH
+                if not self._queue:
+                    # Who asks again as soon as it is answered does so now. Were all that do to go together, they
+                    # would wait for the disk and the disk for them; in two halves one decides while the other waits.
+                    await asyncio.sleep(0)
+                    most = min(MAX_BATCH, max(SMALLEST_HALF, len(self._queue) // 2))
         except BaseException as error:
             if self._ended is None or self._ended.done():
                 raise
@@ -169,11 +177,11 @@ class Committer:
             if not waiting.done():
                 waiting.set_result(None)
 
-    def _take(self) -> list[PendingTurn]:
-        """Take what fits one batch: two turns that claim the same row go to disk one by one."""
+    def _take(self, most: int) -> list[PendingTurn]:
+        """Take what fits one batch of so many: two turns that claim the same row go to disk one by one."""
         taken: list[PendingTurn] = []
         claimed: set[Any] = set()
-        while self._queue and len(taken) < MAX_BATCH:
+        while self._queue and len(taken) < most:
             turn = self._queue[0]
             if turn.claims and not claimed.isdisjoint(turn.claims):
                 break
