@@ -4,9 +4,8 @@ what is paid, the chat, and agents."""
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,13 +22,57 @@ from tests.campaigns.releases.pipes import Pipes
 from tests.campaigns.releases.talkers import Talkers
 from tests.journeys.conftest import EVENTS, order_body, signed
 
-SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "commerce" / "webhooks"
-TOPICS = (
-    *("shop/update", "domains/create", "themes/publish", "products/create", "products/update"),
-    *("products/delete", "inventory_levels/update", "customers/create", "customers/update"),
-    *("customers/delete", "fulfillments/create", "fulfillments/update", "bulk_operations/finish"),
-)
-"""Topics of which a documented body is told; those of orders tell of one that was delivered."""
+CHANGED_AT = "2026-07-01T12:17:28-04:00"
+PRODUCT: Mapping[str, object] = {
+    "id": 7001,
+    "title": "Lamp",
+    "handle": "lamp",
+    "status": "active",
+    "tags": "light",
+    "updated_at": CHANGED_AT,
+    "variants": [{"id": 7002, "title": "Small", "sku": "L-1", "price": "19.99"}],
+}
+CUSTOMER: Mapping[str, object] = {
+    "id": 7003,
+    "email": "buyer@example.com",
+    "state": "enabled",
+    "verified_email": True,
+    "currency": "USD",
+    "updated_at": CHANGED_AT,
+}
+FULFILLMENT: Mapping[str, object] = {
+    "id": 7004,
+    "order_id": 7005,
+    "status": "success",
+    "tracking_company": "UPS",
+    "updated_at": CHANGED_AT,
+}
+BODIES: Mapping[str, Mapping[str, object]] = {
+    "shop/update": {"id": 7000, "name": "Lamps", "currency": "USD", "updated_at": CHANGED_AT},
+    "domains/create": {"id": 7006, "host": "lamps.example.com", "ssl_enabled": True},
+    "themes/publish": {"id": 7007, "name": "Dawn", "role": "main", "updated_at": CHANGED_AT},
+    "products/create": PRODUCT,
+    "products/update": PRODUCT,
+    "products/delete": {"id": 7001},
+    "inventory_levels/update": {
+        "inventory_item_id": 7008,
+        "location_id": 7009,
+        "available": 10,
+        "updated_at": CHANGED_AT,
+    },
+    "customers/create": CUSTOMER,
+    "customers/update": CUSTOMER,
+    "customers/delete": {"id": 7003},
+    "fulfillments/create": FULFILLMENT,
+    "fulfillments/update": FULFILLMENT,
+    "bulk_operations/finish": {
+        "admin_graphql_api_id": "gid://shopify/BulkOperation/7010",
+        "completed_at": CHANGED_AT,
+        "status": "completed",
+        "type": "query",
+    },
+}
+"""What is told of each topic; those of orders tell of one that was delivered."""
 LATER = ("orders/updated", "orders/paid", "orders/fulfilled")
 
 PATIENCE = 10.0
@@ -159,9 +202,9 @@ class Traffic(Clients):
         delivery, shop = self.name("told"), account.shop
         past = self._past[-REMEMBERED:]
         known = [one for one in past if f"delivery-{one[1]}" in self.model.delivered]
-        topic = luck.choice((*TOPICS, *LATER) if known else TOPICS)
-        if topic in TOPICS:
-            body = (SAMPLES / f"{topic.replace('/', '__')}.json").read_bytes()
+        topic = luck.choice((*BODIES, *LATER) if known else tuple(BODIES))
+        if topic in BODIES:
+            body = orjson.dumps(BODIES[topic])
         else:
             shop, number = luck.choice(known)
             body = order_body(number, updated_at="2026-07-02T10:00:00-04:00")
