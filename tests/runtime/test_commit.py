@@ -61,6 +61,21 @@ async def test_turns_of_many_actors_share_a_batch_in_their_order(counters: Datab
         assert (len(batch.actors), len(batch.turns)) == (100, 200)
 
 
+@pytest.mark.parametrize(("askers", "first"), [(32, [32, 16, 16, 16, 16]), (12, [12, 8, 4, 8, 4])])
+async def test_askers_who_ask_again_at_once_go_to_disk_in_two_halves(
+    counters: Database, askers: int, first: list[int]
+) -> None:
+    async with running(counters) as tested:
+        for n in range(askers):
+            await tested.ask(counter(f"{n}"), Read())
+
+        async def ask(n: int) -> list[int]:
+            return [await tested.ask(counter(f"{n}"), Add(1)) for _ in range(6)]
+
+        assert await asyncio.gather(*map(ask, range(askers))) == [[*range(1, 7)]] * askers
+        assert [len(batch.turns) for batch in tested.journal.batches][:5] == first
+
+
 @pytest.mark.parametrize("guilty", [Add(TOO_MUCH), Add(2**70), Add(1, "a\0b"), Add(1, "\ud800")])
 async def test_one_bad_turn_in_a_batch_of_64_fails_alone(counters: Database, guilty: Add) -> None:
     async with running(counters) as tested:
