@@ -18,6 +18,7 @@ from tests import commands
 from tests.conftest import memory
 from tests.databases import Servers
 from tests.http.people import settings_of
+from tests.journeys.conftest import free_port
 from tolsey.storage.database import Database
 from tolsey.storage.migrate import migrations
 from tolsey.storage.people import accounts, passwords
@@ -356,7 +357,7 @@ def test_two_messages_of_one_name_stop_the_start_with_one_line(shell: Shell) -> 
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, str(plugin), "serve"],
+        [sys.executable, str(plugin), "serve", "--port", str(free_port())],
         env={**os.environ, "DATA_DIR": str(shell.folder / "data")},
         capture_output=True,
         text=True,
