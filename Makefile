@@ -65,9 +65,8 @@ PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest --forks 4 --ignore=
 test: setup
 	@$(MAKE) --no-print-directory -j 3 types rules suite
 
-# On uvloop, as the service runs; `make test-slow` is on asyncio's own loop, which names what was left open.
 suite: setup
-	$(PYTEST) --uvloop -m "not slow"
+	$(PYTEST) -m "not slow"
 
 # Browsers, processes of the service that are killed or replaced, and campaigns.
 test-slow: setup

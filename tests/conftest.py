@@ -99,22 +99,9 @@ def _answers_as_described(watched_answers: Watched) -> Iterator[None]:
     assert wrong == []
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--uvloop", action="store_true", help="Run on the loop that the service runs on."
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Leave connections that nobody closed to runs without --uvloop: it tells of them during any test that comes later."""
-    if config.option.uvloop:
-        config.addinivalue_line("filterwarnings", "ignore:unclosed resource <:ResourceWarning")
-
-
 @pytest.fixture(scope="session")
-def anyio_backend(pytestconfig: pytest.Config) -> tuple[str, dict[str, bool]]:
-    """Name the loop of tests: uvloop takes a sixth less processor time."""
-    return "asyncio", {"use_uvloop": pytestconfig.option.uvloop}
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")
