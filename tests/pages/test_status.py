@@ -17,9 +17,14 @@ from tolsey.storage.status import incidents, measuring
 
 SQUEEZED = """[...document.querySelectorAll('main *')]
   .filter(one => [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim().length > 5))
-  .filter(one => one.getBoundingClientRect().width < 40 && one.getBoundingClientRect().height > 60)
+  .filter(one => one.getBoundingClientRect().width < 40)
+  .filter(one => {
+    const text = document.createRange()
+    text.selectNodeContents(one)
+    return new Set([...text.getClientRects()].map(line => line.top)).size > 1
+  })
   .map(one => one.textContent.trim())"""
-"""Texts that stand one letter below the other: narrow, and over three lines high. A short word on one line is narrow, too."""
+"""Texts that stand one letter below the other. A short word is narrow, too, and has one line."""
 LONG = "A_rather_long_name_of_a_thing_that_has_no_place_to_break_anywhere_in_it"
 
 

@@ -49,8 +49,10 @@ class Processor:
         }
 
     async def dump(self) -> str:
+        """Write all that is kept, but for moments: the database's clock may have any four digits."""
         rows = [*await self.rows(), *await self.database.fetch("SELECT * FROM payment_links")]
-        return "\n".join(str(dict(row)) for row in rows)
+        kept = [[one for one in row.items() if not isinstance(one[1], datetime)] for row in rows]
+        return "\n".join(map(str, kept))
 
 
 def inbox(

