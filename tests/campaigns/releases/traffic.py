@@ -4,7 +4,7 @@ what is paid, the chat, and agents."""
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
@@ -20,59 +20,16 @@ from tests.campaigns.releases.outside import Outside
 from tests.campaigns.releases.payers import Held, Payers
 from tests.campaigns.releases.pipes import Pipes
 from tests.campaigns.releases.talkers import Talkers
+from tests.journeys.canary.spelling import DELIVERIES
 from tests.journeys.conftest import EVENTS, order_body, signed
 
-CHANGED_AT = "2026-07-01T12:17:28-04:00"
-PRODUCT: Mapping[str, object] = {
-    "id": 7001,
-    "title": "Lamp",
-    "handle": "lamp",
-    "status": "active",
-    "tags": "light",
-    "updated_at": CHANGED_AT,
-    "variants": [{"id": 7002, "title": "Small", "sku": "L-1", "price": "19.99"}],
-}
-CUSTOMER: Mapping[str, object] = {
-    "id": 7003,
-    "email": "buyer@example.com",
-    "state": "enabled",
-    "verified_email": True,
-    "currency": "USD",
-    "updated_at": CHANGED_AT,
-}
-FULFILLMENT: Mapping[str, object] = {
-    "id": 7004,
-    "order_id": 7005,
-    "status": "success",
-    "tracking_company": "UPS",
-    "updated_at": CHANGED_AT,
-}
-BODIES: Mapping[str, Mapping[str, object]] = {
-    "shop/update": {"id": 7000, "name": "Lamps", "currency": "USD", "updated_at": CHANGED_AT},
-    "domains/create": {"id": 7006, "host": "lamps.example.com", "ssl_enabled": True},
-    "themes/publish": {"id": 7007, "name": "Dawn", "role": "main", "updated_at": CHANGED_AT},
-    "products/create": PRODUCT,
-    "products/update": PRODUCT,
-    "products/delete": {"id": 7001},
-    "inventory_levels/update": {
-        "inventory_item_id": 7008,
-        "location_id": 7009,
-        "available": 10,
-        "updated_at": CHANGED_AT,
-    },
-    "customers/create": CUSTOMER,
-    "customers/update": CUSTOMER,
-    "customers/delete": {"id": 7003},
-    "fulfillments/create": FULFILLMENT,
-    "fulfillments/update": FULFILLMENT,
-    "bulk_operations/finish": {
-        "admin_graphql_api_id": "gid://shopify/BulkOperation/7010",
-        "completed_at": CHANGED_AT,
-        "status": "completed",
-        "type": "query",
-    },
-}
-"""What is told of each topic; those of orders tell of one that was delivered."""
+TOPICS = (
+    *("shop/update", "domains/create", "themes/publish", "products/create", "products/update"),
+    *("products/delete", "inventory_levels/update", "customers/create", "customers/update"),
+    *("customers/delete", "fulfillments/create", "fulfillments/update", "bulk_operations/finish"),
+)
+"""Topics whose bodies are those of the canaries; those of orders tell of one that was delivered."""
+BODIES = {topic: orjson.dumps(body) for topic, body in DELIVERIES if topic in TOPICS}
 LATER = ("orders/updated", "orders/paid", "orders/fulfilled")
 
 PATIENCE = 10.0
@@ -202,9 +159,9 @@ class Traffic(Clients):
         delivery, shop = self.name("told"), account.shop
         past = self._past[-REMEMBERED:]
         known = [one for one in past if f"delivery-{one[1]}" in self.model.delivered]
-        topic = luck.choice((*BODIES, *LATER) if known else tuple(BODIES))
-        if topic in BODIES:
-            body = orjson.dumps(BODIES[topic])
+        topic = luck.choice((*TOPICS, *LATER) if known else TOPICS)
+        if topic in TOPICS:
+            body = BODIES[topic]
         else:
             shop, number = luck.choice(known)
             body = order_body(number, updated_at="2026-07-02T10:00:00-04:00")

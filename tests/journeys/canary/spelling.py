@@ -141,6 +141,8 @@ DELIVERIES: list[tuple[str, dict[str, Any]]] = [
     ("fulfillments/create", {"id": 4, "order_id": 1, "status": "success"}),
     ("fulfillments/update", {"id": 4, "order_id": 1, "status": "success"}),
     ("products/create", {"id": 5, "title": "A thing", "variants": []}),
+    ("products/update", {"id": 5, "title": "A thing", "variants": []}),
+    ("products/delete", {"id": 14}),
     ("inventory_levels/update", {"inventory_item_id": 6, "location_id": 7, "available": 1}),
     ("customers/create", {"id": 7, "updated_at": AT}),
     ("customers/update", {"id": 7, "updated_at": AT}),
