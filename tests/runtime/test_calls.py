@@ -18,6 +18,7 @@ from tests.runtime.counter import (
 )
 from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
 from tests.runtime.test_restarts import cut
+from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.messages import LookFirst
 from tolsey.storage import operations
 from tolsey.storage.database import Database
@@ -131,6 +132,30 @@ async def test_a_stop_that_cuts_a_call_uses_no_attempt_and_the_next_process_look
     async with running(counters, handlers=partner.handlers) as tested:
         await until(lambda: is_settled(tested))
     assert (partner.taken, partner.looks) == (["parcel"], 1)
+
+
+@pytest.mark.parametrize("error", [ShardUnavailable("its lease has ended"), Overloaded("it")])
+async def test_an_actor_that_cannot_serve_a_call_now_uses_no_attempt_of_it(
+    counters: Database, error: Exception
+) -> None:
+    partner = Partner()
+    partner.fails = [error] * 8
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: has_state(counters, ("unknown", 0, 0)))
+        await until(lambda: is_settled(tested))
+    assert (partner.taken, partner.looks, partner.fails) == (["parcel"], 8, [])
+
+
+async def test_what_an_actor_may_have_done_when_its_answer_was_lost_is_an_attempt(
+    counters: Database,
+) -> None:
+    partner = Partner()
+    partner.fails = [ShardUnavailable("that process has ended", outcome="unknown")]
+    async with running(counters, handlers=partner.handlers) as tested:
+        await tested.ask(counter("a"), Order("parcel"))
+        await until(lambda: is_dead(tested))  # its patience tries that not again
+    assert partner.tries == 1
 
 
 async def test_a_dead_call_that_is_replayed_is_looked_up_first(counters: Database) -> None:

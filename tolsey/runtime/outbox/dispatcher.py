@@ -21,7 +21,7 @@ import structlog
 
 from tolsey.runtime.codec import WireForm, decode
 from tolsey.runtime.decision import Refused, Tell
-from tolsey.runtime.errors import Duplicate, Overloaded, ShardUnavailable, Stopping
+from tolsey.runtime.errors import Duplicate, Overloaded, ShardUnavailable
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.messages import ActorId, Call, LookFirst, Message, Patience
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER, Interruptions
@@ -283,14 +283,14 @@ class Dispatcher:
             over()
             self._put_back(row)
 
-    def _put_back(self, row: OutboxRow) -> None:
+    def _put_back(self, row: OutboxRow, why: str = "not taken") -> None:
         """Leave a row for later that found no one to take it: that was no attempt."""
         if self.stopping:
             self._flying.pop(row.key, None)  # what has begun is given back by the stop
         elif row.key not in self._interruptions:
             self._land(row)
         else:
-            self._spawn(self._postpone(row, self._poll_seconds, "not taken"))
+            self._spawn(self._postpone(row, self._poll_seconds, why))
 
     async def _call(self, row: OutboxRow, call: Call[Any], *, polled: bool) -> None:
         structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
@@ -310,8 +310,8 @@ class Dispatcher:
                     result = await self._try(call, state)
         except Exception as error:  # noqa: BLE001 - the edge of an effect: it is tried again
             overdue = TimeoutError(f"no result in {call.deadline_seconds} seconds")
-            if self.stopping or isinstance(error, Stopping):
-                self._put_back(row)
+            if self.stopping or _was_not_taken(error):
+                self._put_back(_unless_sent(row, call), repr(error))
                 return
             self._telemetry.counters["effects_failed"] += 1
             self._tried(row, call, started, "overdue" if limit.expired() else "failed")
@@ -404,6 +404,11 @@ class Dispatcher:
             follow = ()
         self._land(row)
         self.dispatch(follow)
+
+
+def _was_not_taken(error: Exception) -> bool:
+    """Whether an actor that a call asked could not serve, as where the lease of its process has ended."""
+    return isinstance(error, (ShardUnavailable, Overloaded)) and error.outcome == "none"
 
 
 def _unless_sent(row: OutboxRow, call: Call[Any]) -> OutboxRow:
