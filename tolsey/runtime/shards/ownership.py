@@ -202,7 +202,8 @@ class Ownership:
             # Cut from PostgreSQL we can commit nothing: who can is to take our place.
             await self._read_map()
         await self._beat()
-        if self._map_is_old or steady() - self._proven_at > MAP_SHARE * self._lease_seconds:
+        proof_is_old = steady() - self._proven_at > MAP_SHARE * self._lease_seconds
+        if self._map_is_old or proof_is_old or not self.leased:
             await self._prove()  # never without the beat before: cut from Redis we reach nobody
         await self._take_orphans()
         await self._hand_over()
@@ -241,7 +242,8 @@ class Ownership:
         self._server = look.server
         self.bus.clock_offset = look.server_seconds - steady()
         self._beaten_at = sent
-        await self._renew()
+        if self.leased:  # one that ended begins anew with both beats, not with an old one
+            await self._renew()
         if look.changes != self._changes:
             self._changes, self._map_is_old = look.changes, True
         joined = look.processes.keys() != self._lines.keys()
