@@ -14,6 +14,7 @@ from tests.databases import Databases, Servers, copied
 from tests.described import Watched
 from tolsey.http.web.edge import Edge
 from tolsey.sandbox.model import Model
+from tolsey.storage import cache
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
@@ -36,6 +37,9 @@ hypothesis.settings.register_profile(
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
 )
 hypothesis.settings.load_profile("tolsey")
+
+# A machine that stands still for a second is no Redis that is away: limits would begin anew.
+cache.TIMEOUT_SECONDS = 30.0
 
 pytest_plugins = ("tests.forks", "tests.once")
 
