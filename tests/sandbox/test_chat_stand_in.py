@@ -67,6 +67,23 @@ async def test_a_limit_is_heeded_and_use_is_told_only_when_asked(
     assert not any("usage" in one for one in said)
 
 
+async def test_comments_are_sent_while_a_gate_is_waited_for(
+    client: httpx.AsyncClient, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tolsey.sandbox.model.COMMENT_SECONDS", 0.01)
+    gate = anyio.Event()
+    model.usual = Script(said=("a", "b"), gates={1: gate})
+    said = []
+    async with client.stream("POST", PATH, json=body()) as answer:
+        async for line in answer.aiter_lines():
+            if line.startswith(": "):
+                gate.set()
+            elif line:
+                said.append(line)
+    assert gate.is_set()
+    assert len(said) == 5  # two words, the ending, what was used, [DONE]
+
+
 async def test_scripts_are_played_one_after_the_other_then_the_usual_one(
     client: httpx.AsyncClient, model: Model
 ) -> None:

@@ -33,6 +33,8 @@ ALIKE: Final = {
 """Words that mean the same to the stand-in, as a real model would find by itself."""
 CHARACTERS_PER_TOKEN: Final = 4
 TOKENS_PER_MESSAGE: Final = 4
+COMMENT_SECONDS: Final = 15.0
+"""How long nothing is said before a comment is (HTML standard, section 9.2.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,15 @@ async def _refuse(
     await send({"type": "http.response.body", "body": orjson.dumps(error)})
 
 
+async def _wait(send: Send, gate: anyio.Event) -> None:
+    """Wait at a gate, and say now and then that the connection lives, as services do that have models queue."""
+    while not gate.is_set():
+        with anyio.move_on_after(COMMENT_SECONDS):
+            await gate.wait()
+            return
+        await send({"type": "http.response.body", "body": b": waiting\n\n", "more_body": True})
+
+
 async def _stream(send: Send, script: Script, asked: dict[str, Any]) -> None:
     async def tell(data: bytes) -> None:
         await send(
@@ -171,7 +182,7 @@ async def _stream(send: Send, script: Script, asked: dict[str, Any]) -> None:
     prompt = script.prompt_tokens if script.prompt_tokens is not None else _prompt_tokens(asked)
     for number, delta in enumerate(deltas):
         if number in script.gates:
-            await script.gates[number].wait()
+            await _wait(send, script.gates[number])
         if script.cut_after == number:
             return
         if script.error_after == number:
