@@ -21,6 +21,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import asyncpg
 import orjson
 import structlog
 from dbos import DBOS
@@ -216,6 +217,20 @@ async def dbos(url: str) -> AsyncIterator[Launch]:
         DBOS.destroy()
 
 
+async def missing_for_prefect(url: str) -> str | None:
+    """Say what Prefect lacks here; None: nothing."""
+    if not PREFECT.exists():
+        return "`make bench` installs it"
+    connection = await asyncpg.connect(url)
+    try:
+        has = await connection.fetchval(
+            "SELECT true FROM pg_available_extensions WHERE name = 'pg_trgm'"
+        )
+    finally:
+        await connection.close()
+    return None if has else "PREFECT_DATABASE_URL names no PostgreSQL that has pg_trgm"
+
+
 @asynccontextmanager
 async def prefect(url: str) -> AsyncIterator[Ask]:
     """Run flows in Prefect's own environment; gives what answers how many seconds so many at once took."""
@@ -260,9 +275,10 @@ async def compare(url: str, prefect_url: str, *, rounds: int) -> None:
     """Let all take turns on one PostgreSQL, and print medians."""
     rows = []
     async with AsyncExitStack() as stack:
-        ask = await stack.enter_async_context(prefect(prefect_url)) if PREFECT.exists() else None
-        if ask is None:
-            print("without Prefect: `make bench` installs it")
+        missing = await missing_for_prefect(prefect_url)
+        ask = None if missing else await stack.enter_async_context(prefect(prefect_url))
+        if missing:
+            print(f"without Prefect: {missing}")
         for at_once in AT_ONCE:
             rows += await turns(url, ask, at_once, rounds)
     measure.table(
