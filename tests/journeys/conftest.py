@@ -227,6 +227,13 @@ class ServiceProcess:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(40)
 
+    def end(self) -> None:
+        """Kill it if it still runs, and print the end of its log: pytest shows that of a test that failed."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+        if self.log.exists():
+            sys.stdout.write(self.log.read_text()[-5000:])
+
 
 def free_port() -> int:
     """Find a port below those that the kernel gives to connections: one could take it before it is served."""
@@ -251,8 +258,7 @@ def process(settings: Settings, tmp_path: Path) -> Iterator[ServiceProcess]:
         tmp_path / "service.log",
     )
     yield made
-    if made.process is not None and made.process.poll() is None:
-        made.kill()
+    made.end()
 
 
 @pytest.fixture

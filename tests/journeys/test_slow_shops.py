@@ -45,15 +45,8 @@ async def unread(database: Database) -> int:
     return await count(database, "outbox WHERE name = 'ReadOrder'")
 
 
-async def quiet(database: Database, process: ServiceProcess) -> None:
-    """Wait until nothing is left to be done; what still waits then, and what the process said of it, is told."""
-    rows = "SELECT key, name, state, attempts, interruptions, due_at, last_error FROM outbox"
-    with anyio.move_on_after(120):
-        while await count(database, "outbox"):
-            await anyio.sleep(0.02)
-        return
-    left = [dict(row) for row in await database.fetch(rows)]
-    pytest.fail(f"{len(left)} rows wait: {left[:5]}\n{process.log.read_text()[-5000:]}")
+async def is_quiet(database: Database) -> bool:
+    return await count(database, "outbox") == 0
 
 
 async def connected(process: ServiceProcess, browser: httpx.AsyncClient, shop: str) -> Seller:
@@ -93,7 +86,7 @@ async def test_reads_of_two_slow_shops_keep_no_others_agent_and_no_renewal_waiti
         address = f"{process.url}/api/mcp/v1/{seller.store_id}"
         token = await Keeper(cleo, seller.store_id, address).token("inventory:write")
         agent = Agent(cleo, address, {"Authorization": f"Bearer {token}"})
-        await quiet(database, process)
+        await until(lambda: is_quiet(database))
 
         before = platform.faults.happened
         held = [platform.faults.hold() for _ in range(len(SLOW) * SHARE)]
@@ -118,7 +111,7 @@ async def test_reads_of_two_slow_shops_keep_no_others_agent_and_no_renewal_waiti
         assert await unread(database) == 50
         for one in held:
             one.set()
-        await quiet(database, process)
+        await until(lambda: is_quiet(database))
     assert await count(database, "dead_letters") == 0
     assert await asyncio.to_thread(process.terminate) == 0
 
@@ -137,7 +130,7 @@ async def test_six_kills_in_a_row_while_the_platform_hangs_lose_and_bury_nothing
         base_url=process.url, headers={"Origin": process.url}, timeout=60
     ) as browser:
         await connected(process, browser, SHOP)
-        await quiet(database, process)
+        await until(lambda: is_quiet(database))
         # What was sold before is imported; of that nothing tells whether an edit's order was read again.
         await database.execute("DELETE FROM commerce_orders")
         for life in range(6):
@@ -154,7 +147,7 @@ async def test_six_kills_in_a_row_while_the_platform_hangs_lose_and_bury_nothing
     for one in held:
         one.set()
     await asyncio.to_thread(process.start)
-    await quiet(database, process)
+    await until(lambda: is_quiet(database))
     assert await count(database, "dead_letters") == 0
     kept = await database.fetch("SELECT order_id FROM commerce_orders ORDER BY order_id")
     assert [row["order_id"] for row in kept] == orders

@@ -45,8 +45,7 @@ def settings(database_url: str, redis_url: str, model: Model) -> dict[str, str]:
 def process(settings: dict[str, str], tmp_path: Path) -> Iterator[ServiceProcess]:
     made = ServiceProcess(settings, tmp_path / "service.log")
     yield made
-    if made.process is not None and made.process.poll() is None:
-        made.kill()
+    made.end()
 
 
 @asynccontextmanager
