@@ -12,6 +12,7 @@ import redis
 
 from tests.databases import Databases, Servers, copied
 from tests.described import Watched
+from tests.runtime.counter import SCHEMA as COUNTERS
 from tolsey.http.web.edge import Edge
 from tolsey.sandbox.model import Model
 from tolsey.storage import cache
@@ -126,7 +127,10 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture(scope="session")
 async def template(servers: Servers) -> AsyncIterator[str]:
-    """Name a migrated, empty database that each test's own is copied from."""
+    """Name a migrated, empty database that each test's own is copied from.
+
+    It has the tables of the runtime's test actors too: tables that a test creates cost it a new copy.
+    """
     name = f"tolsey_template_{os.getpid()}"
     administrator = await asyncpg.connect(servers.database_url)
     try:
@@ -138,6 +142,9 @@ async def template(servers: Servers) -> AsyncIterator[str]:
         await administrator.execute(f"DROP DATABASE IF EXISTS {name}")
         await administrator.execute(f"CREATE DATABASE {name}")
         await migrate(servers.database_named(name))
+        connection = await asyncpg.connect(servers.database_named(name))
+        await connection.execute(COUNTERS)
+        await connection.close()
         yield name
         await administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
@@ -164,10 +171,11 @@ async def databases(
 
 
 @pytest.fixture
-async def database_url(databases: Databases) -> AsyncIterator[str]:
+async def database_url(databases: Databases, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Point at a migrated database of one's own."""
     yield await databases.take()
-    await databases.give_back()
+    may_change_schema = request.node.get_closest_marker("changes_schema") is not None
+    await databases.give_back(may_change_schema=may_change_schema)
 
 
 @pytest.fixture

@@ -263,14 +263,23 @@ class Databases:
         self._since = await connection.fetchval("SELECT pg_current_xact_id()::xid::text")
         self._shape = await connection.fetchrow(SHAPE, self._since)
 
-    async def give_back(self) -> None:
-        if not await self._emptied():
-            await self.drop()
+    async def give_back(self, *, may_change_schema: bool) -> None:
+        """Empty the database for the next test, or drop it where a new copy is needed or cheaper.
 
-    async def _emptied(self) -> bool:
+        Raises AssertionError when a test changed more than rows and isn't marked `changes_schema`.
+        """
+        emptied, has_changed_schema = await self._emptied()
+        if not emptied:
+            await self.drop()
+        assert may_change_schema or not has_changed_schema, (
+            "This test changed the schema. Mark it with pytest.mark.changes_schema, or create its"
+            " tables in the template of tests/conftest.py if many tests need them."
+        )
+
+    async def _emptied(self) -> tuple[bool, bool]:
         """Take the rows away, unless somebody is still connected or more than rows was changed.
 
-        False where another database costs less.
+        Return whether the database can be used again, and whether its schema was changed.
         """
         assert self._connection is not None
         parked = [pid for _, pool in self._pools if not pool.in_use for pid in pool.backends()]
@@ -279,15 +288,16 @@ class Databases:
             with anyio.move_on_after(PARTING_SECONDS):
                 while await self._connection.fetchval(VISITED, parked):
                     await anyio.sleep(0.01)
-                if await self._connection.fetchrow(SHAPE, self._since) == self._shape:
-                    done = await self._connection.fetchrow("SELECT * FROM pg_temp.empty()")
-                    assert done is not None
-                    if done["written"]:  # what was there before is left behind
-                        await self._connection.execute(f"VACUUM {', '.join(done['written'])}")
-                    return bool(done["left_bytes"] < MOST_LEFT_BYTES)
+                if await self._connection.fetchrow(SHAPE, self._since) != self._shape:
+                    return False, True
+                done = await self._connection.fetchrow("SELECT * FROM pg_temp.empty()")
+                assert done is not None
+                if done["written"]:  # what was there before is left behind
+                    await self._connection.execute(f"VACUUM {', '.join(done['written'])}")
+                return bool(done["left_bytes"] < MOST_LEFT_BYTES), False
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            return False  # the test ended every connection
-        return False
+            pass  # the test ended every connection
+        return False, False
 
     async def drop(self) -> None:
         if self._connection is not None:

@@ -68,4 +68,12 @@ async def test_the_next_test_finds_no_rows_and_nothing_altered(
         elif turn == 1:
             assert (url == name) is (altered == "SELECT 1")
         await given.close()
-        await databases.give_back()
+        await databases.give_back(may_change_schema=turn == 0)
+
+
+async def test_a_change_of_the_schema_has_to_be_marked(databases: Databases) -> None:
+    given = await asyncpg.connect(await databases.take())
+    await given.execute(ALTERED[0])
+    await given.close()
+    with pytest.raises(AssertionError, match="changes_schema"):
+        await databases.give_back(may_change_schema=False)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.databases import Servers
 
+pytestmark = pytest.mark.slow  # each starts the service in an interpreter of its own
+
 ROOT = Path(__file__).parents[1]
 HIDING = """
 import importlib.metadata

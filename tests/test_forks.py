@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow  # it tests how the suite itself runs
+
 PROJECT = Path(__file__).parent.parent
 TESTS = """
 import os, pytest

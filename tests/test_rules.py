@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules import ROOT, cited, unknown
+from tests.rules import ROOT, unknown
 from tolsey.http.description.guides import guide_of
 
 LINK = re.compile(r"\]\(([^)#\s]+\.md)")
-
-
-def test_every_rule_that_is_cited_stands_in_the_rules() -> None:
-    assert len(list(cited())) > 150
-    assert unknown() == []
 
 
 @pytest.mark.parametrize(

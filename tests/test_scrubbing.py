@@ -191,6 +191,7 @@ def test_the_short_look_passes_nothing_that_a_rule_masks(text: str) -> None:
     assert scrub(text) == scrub_anyway(text)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("part", ["a_", "1 ", "secret", "%40", "(", '"', "v1."])
 def test_a_long_text_takes_time_by_its_length(part: str) -> None:

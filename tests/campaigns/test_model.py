@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.campaigns.model import Disk
-from tests.runtime.counter import SCHEMA, Claim, CounterRow, Entry
+from tests.runtime.counter import Claim, CounterRow, Entry
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database
 from tolsey.storage.records.runtime.turns import ActorPart, Batch, OutboxRow, TurnPart
@@ -71,7 +71,6 @@ class Writer:
 async def test_the_model_of_the_disk_does_what_the_commit_statement_does(
     database: Database, seed: int
 ) -> None:
-    await database.execute(SCHEMA)
     disk, journal = Disk(), Journal(database)
     disk.epochs = await slots.claim(database, "model")
     writer = Writer(seed, disk)

@@ -132,6 +132,7 @@ def rank(path: str, method: str) -> tuple[bool, bool, bool, bool]:
     )
 
 
+@pytest.mark.slow
 async def test_each_example_is_a_request_that_the_service_takes(
     live_site: ServedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

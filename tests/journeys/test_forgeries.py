@@ -148,14 +148,14 @@ async def test_header_families_are_never_mixed(
     assert await status_of(seller) == "active"
 
 
-async def test_a_thousand_replays_have_one_effect(
+async def test_hundreds_of_replays_have_one_effect(
     live: Running, browser: httpx.AsyncClient, seller: Seller
 ) -> None:
     await seller.connect()
     body = order_body(1)
     headers = signed(body)
     answers: list[str] = []
-    while len(answers) < 1_000:
+    while len(answers) < 200:
         batch = await asyncio.gather(*(deliver(browser, body, headers) for _ in range(100)))
         # A machine that is busy answers 503 in time, and the sender repeats.
         answers += [answer.json()["status"] for answer in batch if answer.status_code != 503]

@@ -180,6 +180,7 @@ async def test_a_bomb_of_headers_is_refused_before_anyone_reads_it(live: Running
                 assert answer.json()["code"] == "request_header_fields_too_large"
 
 
+@pytest.mark.changes_schema
 async def test_what_fails_inside_says_nothing_of_the_inside(live: Running, seller: Seller) -> None:
     await live.service.database.execute("ALTER TABLE stores RENAME TO hidden")
     answers = [

@@ -69,6 +69,7 @@ async def deliver(seller: Seller, order_id: int) -> None:
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.changes_schema
 async def test_partitioned_tables_take_deliveries_once_and_answer_as_whole_ones(
     live: Running, seller: Seller, operator: httpx.AsyncClient
 ) -> None:

@@ -247,6 +247,7 @@ async def test_a_domain_that_is_to_be_left_alone_is_forgotten_and_only_a_kept_sc
     assert rows == []
 
 
+@pytest.mark.changes_schema
 async def test_a_schema_that_lags_behind_is_healed_and_the_scan_kept(
     live: Running, clock: Clock
 ) -> None:
@@ -277,6 +278,7 @@ async def test_a_schema_that_lags_behind_is_healed_and_the_scan_kept(
     assert await count(live, "storefront_products") == 3
 
 
+@pytest.mark.changes_schema
 async def test_a_scan_that_cannot_be_kept_says_why(
     operator: httpx.AsyncClient, live: Running
 ) -> None:

@@ -236,6 +236,7 @@ async def look_everywhere(
     await client.aclose()
 
 
+@pytest.mark.changes_schema
 async def test_no_secret_and_no_buyer_is_found_anywhere_after_a_whole_journey(
     watched: Running,
     surfer: httpx.AsyncClient,

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tests.runtime.counter import SCHEMA, Counter
+from tests.runtime.counter import Counter
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.shards.shard import Shard
@@ -157,7 +157,6 @@ class Home:
 async def joined(
     database: Database, redis_url: str, lease_seconds: float
 ) -> AsyncIterator[ShardCluster]:
-    await database.execute(SCHEMA)
     yield ShardCluster(database, redis_url, lease_seconds)
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from tests.campaigns.simloop import SimLoop
+from tests.seeds import seeds
 from tolsey.runtime.messages import LaneName
 from tolsey.runtime.outbox import lanes
 from tolsey.runtime.outbox.lanes import Lanes
@@ -54,7 +55,7 @@ def p99(slow: int, seed: int) -> dict[str, float]:
     return SimLoop(seed).play(lived(slow=slow, luck=random.Random(seed)))  # noqa: S311 - a seed
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", seeds(3, first=1))
 def test_a_thousand_slow_calls_leave_anothers_p99_within_twice_its_idle_value(seed: int) -> None:
     idle, beside = p99(0, seed), p99(SLOW_CALLS, seed)
     assert idle.keys() == beside.keys() == ACTS.keys()

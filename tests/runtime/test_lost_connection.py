@@ -8,6 +8,7 @@ import pytest
 from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
 from tests.runtime.proxy import Proxy
 from tests.runtime.runtime_on_disk import running, until
+from tests.seeds import seeds
 from tolsey.runtime.errors import Duplicate, ShardUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
@@ -146,7 +147,7 @@ async def test_a_driver_that_lost_its_place_has_lost_its_connection(counters: Da
     assert await counters.fetch("SELECT 1")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", seeds(3, first=1))
 async def test_backends_that_die_at_any_moment_lose_and_double_nothing(
     counters: Database, seed: int
 ) -> None:

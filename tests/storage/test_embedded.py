@@ -26,6 +26,8 @@ from tolsey.storage.embedded import binaries, locks
 from tolsey.storage.embedded.home import EmbeddedError, ServerHome, reachable
 from tolsey.storage.embedded.servers import EmbeddedServers
 
+pytestmark = pytest.mark.slow  # each starts servers of its own; every run of the suite starts one
+
 CHECKOUT = Path(__file__).parents[2]
 
 USER = """

@@ -28,6 +28,7 @@ SELECT 'sto_' || n % 7, domain, 'usr_1', $1 FROM (
 """
 
 
+@pytest.mark.changes_schema
 @pytest.mark.parametrize("each", [500, 1], ids=["few are competed with", "all are"])
 async def test_what_is_due_is_read_and_little_else(database_url: str, each: int) -> None:
     connection = await asyncpg.connect(database_url)

@@ -11,6 +11,8 @@ from tolsey.storage.lifecycle import catalogue, erasure
 from tolsey.storage.owners import Belongs, RowOwner
 from tolsey.storage.tables import Personal, Table
 
+pytestmark = pytest.mark.slow  # it tests that other tests notice a forgotten table
+
 CANARY = "Cnryfirst Cnrylast"
 WORDS = {Personal.FREE_TEXT, Personal.EMAIL}
 Owned = list[tuple[Table[Any], Belongs]]

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from tests.campaigns.sums import differing
+from tests.seeds import seeds
 from tests.storage.test_kept_sums import built, lines, opened, ordered, scanned
 from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.shops import ShopKey
@@ -104,7 +105,7 @@ async def changed(database: Database, seed: int, steps: int = 150) -> None:
                 await made(database, id, *variants, status=status, deleted_at=deleted_at)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 async def test_kept_stock_reports_what_reading_every_product_does(
     database: Database, seed: int
 ) -> None:
@@ -136,7 +137,7 @@ async def counted_products(database: Database) -> int:
     return int(row["products"])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 async def test_the_number_of_products_is_kept_with_them(database: Database, seed: int) -> None:
     await opened(database)
     assert await counted_products(database) == 0

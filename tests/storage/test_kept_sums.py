@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from tests.campaigns.sums import differing
+from tests.seeds import seeds
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageError
 from tolsey.storage.records.commerce.shops import ShopKey
@@ -244,6 +245,7 @@ async def test_what_was_sold_of_a_product_is_kept_with_each_order(database: Data
     assert await differing(database, sums.ORDERS, "store_1") == 0
 
 
+@pytest.mark.changes_schema
 async def test_the_best_sellers_of_a_year_are_read_from_months(database: Database) -> None:
     """Days only where the period begins within a month."""
     for id in range(300):
@@ -309,6 +311,7 @@ async def test_the_best_of_those_that_lead_in_some_month_are_the_best_of_all_whe
     assert min(said[False] - 20, said[True]) > 10
 
 
+@pytest.mark.changes_schema
 async def test_the_best_sellers_of_many_products_are_found_without_adding_up_the_others(
     database: Database,
 ) -> None:
@@ -580,7 +583,7 @@ async def recounted(
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_kept_sums_answer_what_counting_the_rows_does(database: Database, seed: int) -> None:
     """In every zone, also those that are half an hour or three quarters off, and at ragged ends."""
     await opened(database)
@@ -606,7 +609,7 @@ async def test_kept_sums_answer_what_counting_the_rows_does(database: Database, 
     assert any(from_rows)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 async def test_sums_are_held_against_their_rows_slice_by_slice(
     database: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -755,6 +758,7 @@ async def test_a_zone_that_the_server_does_not_know_is_utc(
     assert not any("pg_timezone_names" in line[0] for line in plan)  # it reads 600 files
 
 
+@pytest.mark.changes_schema
 @pytest.mark.parametrize(
     ("zone", "rows_of_a_day"), [("UTC", 24), ("Asia/Kolkata", 27), ("Asia/Kathmandu", 27)]
 )

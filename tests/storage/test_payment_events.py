@@ -10,6 +10,7 @@ import pytest
 from tests.actors.organization import processor
 from tests.actors.organization.processor import event
 from tests.http.webhooks.payments.sender import inbox
+from tests.seeds import seeds
 from tests.waiting_events import waiting_events
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
@@ -68,7 +69,7 @@ async def test_a_long_chain_of_parked_events_is_found_from_its_end(known: Databa
     assert await inbox(known).adopt() == 0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 async def test_events_that_arrive_at_once_in_any_order_find_each_other(
     known: Database, seed: int
 ) -> None:

@@ -1033,6 +1033,7 @@ async def test_pages_of_what_changed_at_shops_at_one_moment_have_each_change_onc
         assert len({at for at, *_ in found}) < 10
 
 
+@pytest.mark.changes_schema
 async def test_a_search_for_a_word_of_many_products_reads_no_more_of_a_larger_store(
     database_url: str,
 ) -> None:
@@ -1052,6 +1053,7 @@ async def test_a_search_for_a_word_of_many_products_reads_no_more_of_a_larger_st
         assert database.read <= 800
 
 
+@pytest.mark.changes_schema
 async def test_who_has_credits_that_lapsed_is_looked_for_once(database_url: str) -> None:
     """Each page of the job begins where the one before ended, and passes by what is not due."""
     async with connected(database_url) as database:
@@ -1071,6 +1073,7 @@ async def test_who_has_credits_that_lapsed_is_looked_for_once(database_url: str)
         assert database.read <= 3 * 2000
 
 
+@pytest.mark.changes_schema
 async def test_buyers_are_listed_whatever_each_of_them_ordered(database_url: str) -> None:
     async with connected(database_url) as database:
         await database.execute(
@@ -1084,6 +1087,7 @@ async def test_buyers_are_listed_whatever_each_of_them_ordered(database_url: str
         assert database.read <= 100
 
 
+@pytest.mark.changes_schema
 async def test_a_store_of_which_one_topic_was_ever_told_is_looked_at_without_its_deliveries(
     database_url: str,
 ) -> None:
@@ -1101,6 +1105,7 @@ async def test_a_store_of_which_one_topic_was_ever_told_is_looked_at_without_its
             assert database.read <= MOST
 
 
+@pytest.mark.changes_schema
 async def test_the_deliveries_of_a_store_of_one_topic_are_not_looked_for_in_those_of_all(
     database_url: str,
 ) -> None:

@@ -291,7 +291,8 @@ async def test_a_key_is_not_forgotten_while_something_that_it_sealed_waits(
 def test_every_place_that_seals_what_is_kept_is_sealed_anew() -> None:
     found: set[str] = set()
     for path in Path(tolsey.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if ".seal(" in text else ():
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "seal":
                 found |= {
                     ast.unparse(one.value).strip("'\"")

@@ -12,6 +12,7 @@ from tests.actors.organization import billed_service
 from tests.actors.organization.billed_service import NOW, BilledService
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
+from tests.seeds import seeds
 from tolsey.actors.organization.billing import applying
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent
 from tolsey.actors.processor import ProcessorRefused
@@ -80,7 +81,7 @@ async def test_what_one_process_left_another_takes_up(
         assert await billed.dollars() == 50
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_deliveries_in_any_order_and_repeated_come_to_the_same(
     billed: BilledService, seed: int
 ) -> None:

@@ -11,6 +11,7 @@ from tests.actors.organization import billed_service
 from tests.actors.organization.billed_service import NOW, BilledService
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
+from tests.seeds import seeds
 from tolsey.actors import chain
 from tolsey.actors.organization.ledger.messages import SpendCredits
 from tolsey.actors.organization.messages import organization
@@ -271,7 +272,7 @@ async def test_a_sponsors_payment_is_kept_and_grants_nothing(billed: BilledServi
     ]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_a_life_of_many_turns_ends_as_the_processor_has_it(
     billed: BilledService, seed: int
 ) -> None:

@@ -165,6 +165,7 @@ async def test_an_offer_is_countered_by_the_other_party_and_bounded_by_the_listi
     assert [one["status"] for one in listed] == ["ACCEPTED", "COUNTERED"]
 
 
+@pytest.mark.changes_schema
 async def test_both_parties_read_a_ledger_that_anyone_can_check_and_a_changed_line_is_named(
     table: Table, database: Database
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.campaigns.sums import wrong_sums
 from tests.http.imports.conftest import AT_ONCE, SHOP, SOLD, STORE, Shopkeeper
+from tests.seeds import seeds
 from tolsey.actors.refusals import Conflict, Forbidden
 from tolsey.actors.store.imports.effects import ReadElsewhere
 from tolsey.actors.store.imports.messages import (
@@ -155,7 +156,7 @@ async def test_a_shop_that_lets_nobody_in_any_more_ends_the_import_and_says_why(
     assert (failed.code, failed.orders) == ("token_unavailable", 2 * AT_ONCE)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 async def test_an_import_whose_download_breaks_off_anywhere_ends_complete_and_without_doubles(
     keeper: Shopkeeper, seed: int
 ) -> None:

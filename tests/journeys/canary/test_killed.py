@@ -15,6 +15,8 @@ from tests.journeys.conftest import EVENTS, SECRET, SHOP, Seller, order_body, si
 from tests.journeys.strangers import browsing
 from tolsey.actors.job.erasing.effects import Erasing
 
+pytestmark = pytest.mark.slow  # a campaign: some hundred deaths of one erasure
+
 FIRST_OF_TRAFFIC = 900_000
 MOST_DEATHS = 300
 FACT_EVERY = timedelta(seconds=0.6)

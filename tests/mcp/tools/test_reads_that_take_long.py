@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.tools.two_stores import TwoStores, result
 from tolsey.storage.reports import pool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.changes_schema]
 
 SLOW: Final = """
 CREATE FUNCTION gate() RETURNS boolean LANGUAGE plpgsql AS $$

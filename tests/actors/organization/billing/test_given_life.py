@@ -8,6 +8,7 @@ import pytest
 
 from tests.actors.organization.pure_organization import DOLLAR, PureOrganization
 from tests.golden.cases import HERE
+from tests.seeds import seeds
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent, PricedOffer
 from tolsey.actors.organization.billing.payment_events.catalogue import keep, read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
@@ -66,7 +67,7 @@ def test_the_given_life_grants_what_it_paid_for() -> None:
     assert after["19"][0] == "free"
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_the_given_life_comes_to_the_same_in_any_order(seed: int) -> None:
     events = [one for _, one in life()]
     orderly, answered = customer(), customer()

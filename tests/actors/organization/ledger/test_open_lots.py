@@ -4,6 +4,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 from types import FrameType
 
 import pytest
@@ -45,14 +46,20 @@ def lot(number: int, expires: int = 0, seq: int = 1) -> CreditLot:
     )
 
 
-def held(number: int) -> Ledger:
-    """An organization with so many open lots, each of a payment of its own."""
+@cache
+def bought(number: int) -> Ledger:
+    """Return an organization that made so many purchases; tests take copies of it."""
     ledger = Ledger()
     for n in range(number):
         ledger.take(purchase(f"pi_{n:05}", 1, AT + timedelta(seconds=n)))
-    ledger.entries.clear()
-    ledger.postings.clear()
-    ledger.audit.clear()
+    return ledger
+
+
+def held(number: int) -> Ledger:
+    """Return an organization with so many open lots, each of a payment of its own."""
+    kept, ledger = bought(number), Ledger()
+    ledger.state, ledger.account = kept.state, kept.account
+    ledger.lots, ledger.payments = dict(kept.lots), dict(kept.payments)
     return ledger
 
 

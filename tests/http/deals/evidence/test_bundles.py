@@ -65,8 +65,8 @@ async def test_any_changed_byte_is_named_by_the_command_and_by_the_readme(
             for place, changed in flips(files, name):
                 if (found := broken(changed)) is None or found[1] != name:
                     wrong[f"{name}[{place}]"] = found
-                # What it has in short is for the command alone.
-                if name == "signature.json":
+                # The summary is for the command alone; a shell costs 20 ms, so it sees one place of each file.
+                if name == "signature.json" or place != len(files[name]) // 2:
                     continue
                 said = said_by_readme(changed, tmp_path / f"{name.replace('/', '-')}-{place}")
                 if not (said.startswith("BROKEN: ") and name in said):

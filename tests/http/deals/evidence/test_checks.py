@@ -63,6 +63,7 @@ async def checked(table: Table, signature_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.changes_schema
 async def test_whatever_is_changed_of_what_is_kept_is_named(
     table: Table, seals: Seals, rooting: Rooting, database: Database
 ) -> None:
@@ -161,6 +162,7 @@ async def test_a_file_is_told_which_document_of_the_deal_it_is(table: Table, sea
     assert (await table.eve.browser.post(f"{path}/verify", content=page)).status_code == 404
 
 
+@pytest.mark.changes_schema
 async def test_a_certificate_says_who_signed_and_what_is_broken_to_whom_it_concerns(
     table: Table, seals: Seals, rooting: Rooting, database: Database
 ) -> None:
