@@ -19,7 +19,11 @@ from tolsey.storage.migrate import migrations
 
 CODE = Path(examination.__file__).parents[2]
 ELSEWHERE = ("settings.py", "commands/doctor/examination.py", "commands/doctor/setting_notes.py")
-FAMILIES = {"payment_prices": "PAYMENTS_PRICE_", "believed_proxies": "TRUSTED_PROXIES"}
+FAMILIES = {
+    "payment_prices": "PAYMENTS_PRICE_",
+    "sold_prices": "PAYMENTS_PRICE_",
+    "believed_proxies": "TRUSTED_PROXIES",
+}
 """Fields that are read through a property of `Settings`."""
 
 

@@ -38,6 +38,11 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("LISTING_REVIEW", "never"),
         ("TRUSTED_PROXIES", "10.0.0.0/33"),
         ("CDN_ORIGIN_IMAGES", "nowhere"),
+        ("PAYMENTS_PRICE_PRO_MONTHLY", "price_1,,price_2"),
+        ("PAYMENTS_PRICE_PRO_MONTHLY", "price_1,"),
+        ("PAYMENTS_PRICE_PRO_MONTHLY", " , "),
+        ("PAYMENTS_PRICE_PRO_MONTHLY", "price_1 price_2"),
+        ("PAYMENTS_PRICE_MAX20_YEARLY", "price_1, price_1"),
     ],
 )
 def test_an_unreadable_setting_is_named_in_one_line_without_its_value(
@@ -76,6 +81,39 @@ def test_lists_and_origins_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.next_public_live_subdomains == {"mcp", "cdn"}
     assert len(settings.trusted_proxies) == 2
     assert settings.cdn_origins == {"images": "https://objects.example.com/bucket"}
+
+
+def test_an_offer_has_several_prices_of_which_the_first_is_sold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PAYMENTS_PRICE_PRO_MONTHLY", "price_3, price_2 ,price_1")
+    monkeypatch.setenv("PAYMENTS_PRICE_MAX5_YEARLY", "price_4")
+    monkeypatch.setenv("PAYMENTS_PRICE_MAX20_YEARLY", "")
+    settings = read()
+    assert settings.payment_prices == {
+        "PAYMENTS_PRICE_PRO_MONTHLY": ("price_3", "price_2", "price_1"),
+        "PAYMENTS_PRICE_PRO_YEARLY": (),
+        "PAYMENTS_PRICE_MAX5_MONTHLY": (),
+        "PAYMENTS_PRICE_MAX5_YEARLY": ("price_4",),
+        "PAYMENTS_PRICE_MAX20_MONTHLY": (),
+        "PAYMENTS_PRICE_MAX20_YEARLY": (),
+    }
+    assert settings.sold_prices == {
+        "PAYMENTS_PRICE_PRO_MONTHLY": "price_3",
+        "PAYMENTS_PRICE_MAX5_YEARLY": "price_4",
+    }
+
+
+def test_a_price_of_two_offers_stops_the_start_and_both_settings_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PAYMENTS_PRICE_PRO_MONTHLY", "price_2,price_1")
+    monkeypatch.setenv("PAYMENTS_PRICE_MAX5_MONTHLY", "price_3,price_1")
+    with pytest.raises(SettingsError) as caught:
+        read()
+    assert str(caught.value) == (
+        "PAYMENTS_PRICE_MAX5_MONTHLY: names a price that PAYMENTS_PRICE_PRO_MONTHLY names too"
+    )
 
 
 def test_the_file_is_read_and_the_environment_wins(

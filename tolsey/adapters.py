@@ -61,7 +61,7 @@ async def adapters(
     )
     stack.push_async_callback(commerce.close)
     payments = StripePayments(
-        settings.payments_secret_key, settings.payment_prices, settings.payments_api_base
+        settings.payments_secret_key, settings.sold_prices, settings.payments_api_base
     )
     stack.push_async_callback(payments.close)
     seller_accounts = RestrictedAccounts(settings.payments_api_base)

@@ -8,13 +8,15 @@ from email.utils import parseaddr
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 from pydantic_settings import NoDecode
 
 ACTOR_KINDS = frozenset({"store", "organization", "listing", "storefront", "job"})
 SUBDOMAINS = frozenset({"mcp", "api", "cdn", "hooks", "status", "docs", "preview"})
 KEY_BYTES = 32
 KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+PRICE_ID = re.compile(r"[^\s,]+")
+PRICE_SETTINGS = "payments_price_"
 MAIL_ADDRESS = re.compile(r"[^@\s<>\"]{1,64}@[^@\s<>\"]+")
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -130,6 +132,26 @@ def _words(value: Any) -> Any:
     return value
 
 
+def _parse_price_ids(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    ids = tuple(part.strip() for part in value.split(","))
+    # An empty part or a forgotten comma would leave a price unknown, and its payments unapplied.
+    if any(not PRICE_ID.fullmatch(id) for id in ids):
+        raise ValueError("must hold price ids separated by commas, without an empty part")
+    return ids
+
+
+def _check_price_ids_are_unique(ids: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    # A price that stood for two offers would grant a plan that nobody paid for (rules/plans#prices).
+    if len(set(ids)) < len(ids):
+        raise ValueError("names a price twice")
+    for name, others in info.data.items():
+        if name.startswith(PRICE_SETTINGS) and not set(ids).isdisjoint(others):
+            raise ValueError(f"names a price that {name.upper()} names too")
+    return ids
+
+
 def _known_subdomains(names: frozenset[str]) -> frozenset[str]:
     if names - SUBDOMAINS:
         raise ValueError(f"must be of {', '.join(sorted(SUBDOMAINS))}")
@@ -157,4 +179,11 @@ BucketAddress: TypeAlias = Annotated[str, scheme("s3"), AfterValidator(_bucket_a
 Words: TypeAlias = Annotated[frozenset[str], NoDecode, BeforeValidator(_words)]
 Subdomains: TypeAlias = Annotated[Words, AfterValidator(_known_subdomains)]
 ActorKinds: TypeAlias = Annotated[Words, AfterValidator(_known_kinds)]
+PriceIds: TypeAlias = Annotated[
+    tuple[str, ...],
+    NoDecode,
+    BeforeValidator(_parse_price_ids),
+    AfterValidator(_check_price_ids_are_unique),
+]
+"""Prices of one offer at the payment processor; no two settings share one."""
 Networks: TypeAlias = Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_words)]

@@ -17,6 +17,7 @@ from pydantic_settings import SettingsError as UnreadableSource
 
 from tolsey.setting_types import (
     LOOPBACK,
+    PRICE_SETTINGS,
     ActorKinds,
     BucketAddress,
     Keyring,
@@ -25,6 +26,7 @@ from tolsey.setting_types import (
     Network,
     Networks,
     Origin,
+    PriceIds,
     Secret,
     ShopAddress,
     Subdomains,
@@ -137,18 +139,18 @@ class Settings(BaseSettings):
     """What signs the processor's events. Several with commas: the platform's, that of connected accounts, one being rolled."""
     payments_api_base: WebAddress | None = None
     """The processor's address, when it is not the real one."""
-    payments_price_pro_monthly: str | None = None
-    """The price of Pro by the month, as the processor calls it."""
-    payments_price_pro_yearly: str | None = None
-    """The price of Pro by the year."""
-    payments_price_max5_monthly: str | None = None
-    """The price of Max 5x by the month."""
-    payments_price_max5_yearly: str | None = None
-    """The price of Max 5x by the year."""
-    payments_price_max20_monthly: str | None = None
-    """The price of Max 20x by the month."""
-    payments_price_max20_yearly: str | None = None
-    """The price of Max 20x by the year."""
+    payments_price_pro_monthly: PriceIds = ()
+    """Stripe price ids of Pro by the month, separated by commas. The first is sold; all are recognised, so keep an old id here for as long as a subscription has it."""
+    payments_price_pro_yearly: PriceIds = ()
+    """Price ids of Pro by the year, likewise."""
+    payments_price_max5_monthly: PriceIds = ()
+    """Price ids of Max 5x by the month, likewise."""
+    payments_price_max5_yearly: PriceIds = ()
+    """Price ids of Max 5x by the year, likewise."""
+    payments_price_max20_monthly: PriceIds = ()
+    """Price ids of Max 20x by the month, likewise."""
+    payments_price_max20_yearly: PriceIds = ()
+    """Price ids of Max 20x by the year, likewise."""
     sponsor_price_cents: Annotated[int, Field(gt=0)] = 50_000
     """What sponsoring costs, in cents."""
 
@@ -281,10 +283,14 @@ class Settings(BaseSettings):
         return {name.upper(): getattr(self, name) is not None for name in keys}
 
     @property
-    def payment_prices(self) -> Mapping[str, str | None]:
-        """The processor's price ids, by the variables that name them."""
-        prefix = "payments_price_"
-        return {name.upper(): value for name, value in self if name.startswith(prefix)}
+    def payment_prices(self) -> Mapping[str, tuple[str, ...]]:
+        """Return every price id that is recognised, by the variable that names it."""
+        return {name.upper(): ids for name, ids in self if name.startswith(PRICE_SETTINGS)}
+
+    @property
+    def sold_prices(self) -> dict[str, str]:
+        """Return the price id that a checkout or a change sells, by the variable that names it."""
+        return {name: ids[0] for name, ids in self.payment_prices.items() if ids}
 
     @model_validator(mode="after")
     def _keys_are_given_in_public(self) -> Self:

@@ -111,7 +111,7 @@ def service(
         limits=Limits(cache),
         vault=Vault.from_keys(KEYRING),
         commerce=cast("CommercePlatform", UnusedPlatform()),
-        payments=StripePayments(None, settings.payment_prices),
+        payments=StripePayments(None, settings.sold_prices),
         seller_accounts=RestrictedAccounts(),
         vectors=DatabaseVectors(database),
         chat=AnswerService(

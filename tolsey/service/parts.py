@@ -15,6 +15,7 @@ from tolsey.actors.job.ticking.effects import LaunchTicks
 from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.effects import ListingEffects
 from tolsey.actors.organization.actor import OrganizationActor
+from tolsey.actors.organization.billing.messages import list_priced_offers
 from tolsey.actors.organization.billing.processor_calls import ProcessorCalls
 from tolsey.actors.organization.effects import AnswerCalls, EventCalls, PaymentInbox
 from tolsey.actors.store.actor import StoreActor
@@ -100,7 +101,7 @@ class Parts:
             database,
             outside.payments,
             clock,
-            price_ids=settings.payment_prices,
+            offers=list_priced_offers(settings.payment_prices),
             dispatch=self._dispatch,
             form=settings.wire_form,
         )

@@ -156,7 +156,7 @@ def inbox(billed: BilledService, **changed: Any) -> PaymentInbox:
     """Make the inbox as the service does, on the market's clock."""
     market = billed.market
     given: dict[str, Any] = {
-        "price_ids": market.prices,
+        "offers": market.offers,
         "dispatch": lambda rows: billed.runtime.dispatch(rows),  # noqa: PLW0108 - a test replaces the runtime
         **changed,
     }

@@ -217,7 +217,7 @@ async def test_what_the_processor_will_not_tell_fails_at_once_and_can_be_retried
 async def test_a_price_of_a_setting_that_was_missing_is_applied_when_it_is_set(
     billed: BilledService, database: Database
 ) -> None:
-    billed.inbox = billed_service.inbox(billed, price_ids={})
+    billed.inbox = billed_service.inbox(billed, offers=())
     await billed.buy()
     assert (await billed.plan(), await billed.dollars()) == ("free", 0)
     failed = await payment_events.listed(database, 10, state="failed")

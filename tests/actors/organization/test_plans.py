@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.messages import list_priced_offers
 from tolsey.actors.organization.plans import (
     CUSTOM,
     FREE,
@@ -64,17 +65,27 @@ def test_each_of_the_six_prices_has_a_setting_of_its_own() -> None:
     assert {setting.lower() for setting in settings} <= set(Settings.model_fields)
 
 
-def test_a_price_id_is_found_both_ways_and_a_missing_one_is_named() -> None:
-    ids: dict[str, str | None] = {
-        offer.price.setting: f"price_{n}" for n, offer in enumerate(OFFERS)
-    }
-    for offer in OFFERS:
-        assert plans.offer_of(ids, plans.price_id(offer, ids)) == offer
-    assert plans.offer_of(ids, "price_of_another_service") is None
-    ids["PAYMENTS_PRICE_MAX5_YEARLY"] = None
+def test_each_offer_is_sold_at_its_own_price_and_a_missing_one_is_named() -> None:
+    sold = {offer.price.setting: f"price_{n}" for n, offer in enumerate(OFFERS)}
+    assert [plans.price_id(offer, sold) for offer in OFFERS] == [*sold.values()]
+    del sold["PAYMENTS_PRICE_MAX5_YEARLY"]
     with pytest.raises(MissingCredential, match="PAYMENTS_PRICE_MAX5_YEARLY"):
-        plans.price_id(Offer(MAX_5X, YEARLY), ids)
-    assert plans.offer_of(dict.fromkeys(ids, ""), "") is None
+        plans.price_id(Offer(MAX_5X, YEARLY), sold)
+
+
+def test_every_price_of_an_offer_is_recognised() -> None:
+    prices = {
+        "PAYMENTS_PRICE_PRO_MONTHLY": ("price_3", "price_2", "price_1"),
+        "PAYMENTS_PRICE_PRO_YEARLY": (),
+        "PAYMENTS_PRICE_MAX5_YEARLY": ("price_4",),
+    }
+    found = list_priced_offers(prices)
+    assert [(one.price_id, one.offer) for one in found] == [
+        ("price_3", Offer(PRO, MONTHLY)),
+        ("price_2", Offer(PRO, MONTHLY)),
+        ("price_1", Offer(PRO, MONTHLY)),
+        ("price_4", Offer(MAX_5X, YEARLY)),
+    ]
 
 
 def test_a_first_plan_is_bought() -> None:

@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from tests.actors.organization.pure_organization import OFFERS
 from tests.campaigns.money.bank import Bank
 from tests.campaigns.money.histories import began, jump
 from tests.campaigns.money.lives import Person
 from tests.campaigns.money.process import (
     AFTER_THE_COMMIT,
     BEFORE_THE_COMMIT,
-    OFFERED,
     Process,
     deliver,
     end,
@@ -98,7 +98,7 @@ class Disk:
         self._asked = 0
         self._told_at: dict[str, datetime] = {}
         """When each message was written, by its key: what it says is done as of then."""
-        kept = inbox(database, price_ids=OFFERED, dispatch=self._written_down, clock=self._clock)
+        kept = inbox(database, offers=OFFERS, dispatch=self._written_down, clock=self._clock)
         self._receiver = PaymentEvents(
             kept, self._clock, webhook_secret=SECRET.decode(), secret_key="sk_test_campaign"
         )

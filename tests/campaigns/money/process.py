@@ -10,9 +10,7 @@ from typing import Any, cast
 import anyio
 
 from tests.actors.organization import processor
-from tests.actors.organization.pure_organization import OFFERS
 from tests.campaigns.money.bank import Bank
-from tolsey.actors.organization import plans
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.payment_events.catalogue import read
 from tolsey.actors.organization.billing.payment_events.envelopes import open_envelope
@@ -28,13 +26,6 @@ from tolsey.storage.runtime.outbox import Outbox
 
 WAITING = "SELECT FROM outbox WHERE key LIKE 'payment_event:%' LIMIT 1"
 BEFORE_THE_COMMIT, AFTER_THE_COMMIT = "before the commit", "after the commit"
-
-OFFERED = {
-    plan.prices[cadence].setting: f"price_{plan.code}_{cadence.value}"
-    for plan in plans.CATALOGUE
-    for cadence in plan.prices
-}
-assert set(OFFERED.values()) == {one.price_id for one in OFFERS}
 
 
 class Mortal(Journal):

@@ -100,6 +100,7 @@ async def upgrade(billed: BilledService, id: str) -> Message[Any]:
         price_ids=price_ids,
         user_id="usr_9",
         at=datetime.now(UTC),
+        offers=billed.market.offers,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from tolsey.actors.organization import plans
+from tolsey.actors.organization.billing.messages import PricedOffer, list_priced_offers
 from tolsey.actors.organization.plans import Cadence
 from tolsey.http.clients.payments.client import ProcessorClient, make_client
 from tolsey.http.clients.payments.processor import StripePayments
@@ -26,6 +27,10 @@ class Market:
 
     def price(self, plan: str, cadence: str = "monthly") -> str:
         return self.prices[plans.BY_CODE[plan].prices[Cadence(cadence)].setting]
+
+    @property
+    def offers(self) -> tuple[PricedOffer, ...]:
+        return list_priced_offers({setting: (id,) for setting, id in self.prices.items()})
 
     async def pay(self, url: str, action: str = "pay", **form: str) -> httpx.Response:
         answer = await self.browser.post(url, data={"action": action, "terms": "yes", **form})

@@ -13,7 +13,6 @@ from typing import Any, Final
 import structlog
 
 from tolsey.actors.mail import MailEvent, TellPeople
-from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import sponsors
 from tolsey.actors.organization.billing.completing import (
     CompletePaymentEvent,
@@ -64,7 +63,7 @@ class PaymentInbox:
         processor: PaymentProcessor,
         clock: Callable[[], datetime],
         *,
-        price_ids: Mapping[str, str | None],
+        offers: tuple[PricedOffer, ...],
         dispatch: Callable[[Sequence[OutboxRow]], None],
         form: WireForm = "1",
     ) -> None:
@@ -73,11 +72,7 @@ class PaymentInbox:
         self._clock = clock
         self._dispatch = dispatch
         self._form: WireForm = form
-        self._offers = tuple(
-            PricedOffer(id, offer.plan.code, offer.cadence.value)
-            for id in sorted({id for id in price_ids.values() if id})
-            if (offer := plans.offer_of(price_ids, id)) is not None
-        )
+        self._offers = offers
 
     async def take(self, event: PaymentEvent) -> Taken | None:
         """Keep an event and hand it on; None when it was kept before."""

@@ -293,24 +293,12 @@ def change(current: Offer | None, wanted: Offer) -> Change:
     return Change.DOWNGRADE if lowers or shortens else Change.UPGRADE
 
 
-def price_id(offer: Offer, price_ids: Mapping[str, str | None]) -> str:
-    """Name the processor's price of an offer; 503 with the variable that is not set."""
+def price_id(offer: Offer, sold_prices: Mapping[str, str]) -> str:
+    """Return the price id that an offer is sold at. Raise MissingCredential when none is set."""
     setting = offer.price.setting
-    found = price_ids.get(setting)
-    if not found:
+    if setting not in sold_prices:
         raise MissingCredential(setting)
-    return found
-
-
-def offer_of(price_ids: Mapping[str, str | None], price_id: str) -> Offer | None:
-    """Find what a price of the processor buys, by the ids that the settings name; None if nothing.
-
-    Of two offers that were given one id by mistake, the one of the lower rank is meant.
-    """
-    return next(
-        (offer for offer in OFFERS if price_id and price_ids.get(offer.price.setting) == price_id),
-        None,
-    )
+    return sold_prices[setting]
 
 
 def rfc3339(at: datetime) -> str:

@@ -27,7 +27,7 @@ NEEDED: Final[Mapping[str, SettingNote]] = {
     ),
     **{
         f"PAYMENTS_PRICE_{plan}_{cadence}": SettingNote(
-            "is sold at a checkout", "a checkout of it answers 503 without it"
+            "its first price is sold, all are recognised", "a checkout of it answers 503 without it"
         )
         for plan in ("PRO", "MAX5", "MAX20")
         for cadence in ("MONTHLY", "YEARLY")

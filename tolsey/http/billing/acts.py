@@ -17,6 +17,7 @@ from tolsey.actors.organization.billing.messages import (
     ReadSubscription,
     RecordBillingAct,
     SubscriptionView,
+    list_priced_offers,
 )
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Offer
@@ -57,9 +58,10 @@ async def change(organization_id: str, plan: str, cadence: str) -> Operation:
         operation_id=new_id("operation"),
         plan=plan,
         cadence=cadence,
-        price_ids=_price_ids(),
+        price_ids=service().settings.sold_prices,
         user_id=caller().user_id,
         at=now(),
+        offers=list_priced_offers(service().settings.payment_prices),
     )
     return await carried_out(organization(organization_id), asked)
 
@@ -71,7 +73,7 @@ async def cancel(
     await _admit(organization_id)
     asked = CancelPlan(
         operation_id=new_id("operation"),
-        price_ids=_price_ids(),
+        price_ids=service().settings.sold_prices,
         user_id=caller().user_id,
         at=now(),
         feedback=feedback,
@@ -84,7 +86,7 @@ async def preview(organization_id: str, offer: Offer) -> ChargePreview:
     """Ask the processor what changing to an offer at once would charge."""
     await _admit(organization_id)
     held = changes.subscribed(await standing(organization_id))
-    price_id = plans.price_id(offer, service().settings.payment_prices)
+    price_id = plans.price_id(offer, service().settings.sold_prices)
     return await service().payments.preview_upgrade(held, price_id)
 
 
@@ -92,11 +94,6 @@ async def _admit(organization_id: str) -> None:
     await member_of(organization_id, at_least="admin")
     require_key()
     await limits.admit(policies.BILLING)
-
-
-def _price_ids() -> dict[str, str]:
-    """Name the processor's prices that are set, by their variables."""
-    return {name: id for name, id in service().settings.payment_prices.items() if id}
 
 
 async def check_out(organization_id: str, plan: str, cadence: str) -> str:
@@ -108,7 +105,7 @@ async def check_out(organization_id: str, plan: str, cadence: str) -> str:
         raise _exists()
     contract = plans.held(view.plan, None) if view.plan == plans.CUSTOM.code else None
     offer, _ = plans.choose(plan, cadence, current=contract, created_at=view.created_at, at=now())
-    price_id = plans.price_id(offer, service().settings.payment_prices)
+    price_id = plans.price_id(offer, service().settings.sold_prices)
     await limits.admit(policies.BILLING)
     nonce = new_id("checkout")
     await record(organization_id, "checkout.started", plan=plan, cadence=cadence)

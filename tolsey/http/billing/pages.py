@@ -8,7 +8,7 @@ from quart import Blueprint, Response, request
 
 from tolsey.actors.organization import plans
 from tolsey.actors.organization.billing import changes
-from tolsey.actors.organization.billing.messages import ReadSubscription
+from tolsey.actors.organization.billing.messages import ReadSubscription, list_priced_offers
 from tolsey.actors.organization.ledger.messages import ReadCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.organization.plans import Change
@@ -102,7 +102,7 @@ async def ask_change() -> Response:
     account = await _account(request.args.get("organizationId", ""), at_least="admin")
     plan, cadence = request.args.get("plan", ""), request.args.get("cadence", "")
     held = account.held
-    current = changes.current_offer(held, service().settings.payment_prices)
+    current = changes.current_offer(held, list_priced_offers(service().settings.payment_prices))
     if (
         current
         and account.changes_later

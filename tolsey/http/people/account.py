@@ -114,9 +114,11 @@ async def _end_plan(organization_id: str, user_id: str) -> None:
     view = await ask(organization(organization_id), ReadSubscription(now()))
     if not view.is_subscribed or view.cancel_at_period_end:
         return
-    prices = {name: id for name, id in service().settings.payment_prices.items() if id}
     asked = CancelPlan(
-        operation_id=new_id("operation"), price_ids=prices, user_id=user_id, at=now()
+        operation_id=new_id("operation"),
+        price_ids=service().settings.sold_prices,
+        user_id=user_id,
+        at=now(),
     )
     await carried_out(organization(organization_id), asked)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.actors.organization.processor import END, START
@@ -29,7 +30,11 @@ from tolsey.actors.organization.billing.calls import (
     ScheduleDowngrade,
     UpgradeSubscription,
 )
-from tolsey.actors.organization.billing.messages import CancelPlan, ChangePlan
+from tolsey.actors.organization.billing.messages import (
+    CancelPlan,
+    ChangePlan,
+    list_priced_offers,
+)
 from tolsey.actors.refusals import Conflict, Refusal
 from tolsey.runtime.decision import Decision
 from tolsey.storage.records.runtime.operations import Operation
@@ -295,6 +300,41 @@ def test_an_answer_to_a_change_that_nobody_knows_changes_nothing(told: PureOrgan
     ):
         before = told.state
         assert hear(told, message).state is before
+
+
+GRANDFATHERED = list_priced_offers(
+    {setting: (f"{id}_raised", id) for setting, id in PRICE_IDS.items()}
+)
+
+
+@pytest.mark.parametrize(
+    ("plan", "change"), [("pro", "downgrade"), ("max_20x", "upgrade"), ("max_5x", None)]
+)
+def test_a_change_from_a_price_no_longer_sold_sells_the_first_price(
+    told: PureOrganization, plan: str, change: str | None
+) -> None:
+    sold = {setting: f"{id}_raised" for setting, id in PRICE_IDS.items()}
+    more: dict[str, Any] = {"price_ids": sold, "offers": GRANDFATHERED}
+    # The upgrade to Max 5x is not paid yet: the subscription's price alone says what it is to.
+    told.state = replace(told.state, subscription=replace(told.subscription, plan="free"))
+    if change is None:
+        with pytest.raises(Conflict) as caught:
+            ask(told, plan, **more)
+        assert caught.value.code == "plan_unchanged"
+        return
+    decision = ask(told, plan, **more)
+    (call,) = called(decision)
+    assert isinstance(decision.reply, Operation)
+    assert orjson.loads(decision.reply.result or "")["change"] == change
+    assert (call.held.price_id, call.price_id) == (MAX_5X, f"price_{plan}_monthly_raised")
+
+
+def test_a_change_asked_by_the_release_before_recognises_the_prices_that_it_sells(
+    told: PureOrganization,
+) -> None:
+    told.state = replace(told.state, subscription=replace(told.subscription, plan="free"))
+    (down,) = called(ask(told, "pro", offers=()))
+    assert isinstance(down, ScheduleDowngrade)
 
 
 def test_a_price_that_is_not_set_is_named_before_anything_is_asked(told: PureOrganization) -> None:

@@ -275,7 +275,8 @@ async def test_after_a_refused_visit_the_portal_is_looked_up_again(market: Marke
 
 async def test_the_portal_needs_every_price_it_offers(market: Market) -> None:
     variable = "PAYMENTS_PRICE_MAX5_YEARLY"
-    payments = StripePayments(SECRET_KEY, {**market.prices, variable: None}, market.processor.url)
+    prices = {name: id for name, id in market.prices.items() if name != variable}
+    payments = StripePayments(SECRET_KEY, prices, market.processor.url)
     with pytest.raises(MissingCredential, match=variable):
         await payments.portal("cus_1", TO.cancel_url, yearly=True)
     await payments.close()

@@ -59,7 +59,7 @@ def inbox(
     database: Database, clock: Callable[[], datetime] = lambda: NOW, **given: Any
 ) -> PaymentInbox:
     """Make the inbox of a process that nobody's messages are taken in."""
-    options = {"price_ids": {}, "dispatch": lambda _: None, **given}
+    options = {"offers": (), "dispatch": lambda _: None, **given}
     return PaymentInbox(database, StripePayments(None, {}), clock, **options)
 
 

@@ -29,7 +29,7 @@ from tolsey.actors.organization.ledger.messages import (
     ResetAllowance,
     Standing,
 )
-from tolsey.actors.organization.plans import Cadence, Offer
+from tolsey.actors.organization.plans import Offer
 from tolsey.actors.organization.state import OrganizationState
 from tolsey.runtime.decision import Decision, Perform
 from tolsey.storage.records.journal import audit_record
@@ -66,10 +66,7 @@ class EventTurn:
         self.message = message
         self.records: list[Any] = []
         self.effects: list[Perform] = []
-        self.offers: Mapping[str, Offer] = {
-            one.price_id: Offer(plans.BY_CODE[one.plan], Cadence(one.cadence))
-            for one in message.offers
-        }
+        self.offers: Mapping[str, Offer] = {one.price_id: one.offer for one in message.offers}
 
     def take(self, decision: Decision[OrganizationState, Standing]) -> None:
         """Let a decision about the credits follow what was decided before it."""

@@ -4,7 +4,7 @@ Where the processor cannot do it in one request, what waits for the end of the p
 When the change then fails, that is put back before anybody is told (rules/calls#calls).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -23,7 +23,13 @@ from tolsey.actors.organization.billing.calls import (
     ScheduleDowngrade,
     UpgradeSubscription,
 )
-from tolsey.actors.organization.billing.messages import CancelPlan, ChangePlan, SubscriptionView
+from tolsey.actors.organization.billing.messages import (
+    CancelPlan,
+    ChangePlan,
+    PricedOffer,
+    SubscriptionView,
+    list_priced_offers,
+)
 from tolsey.actors.organization.operations import under_way
 from tolsey.actors.organization.plans import Change, Offer
 from tolsey.actors.organization.state import OrganizationState
@@ -51,7 +57,10 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
     if known is not None:
         return under_way.answer(state, known)
     view = acts.view_of(state, message.at)
-    held, current = subscribed(view), current_offer(view, message.price_ids)
+    offers = message.offers or list_priced_offers(
+        {setting: (id,) for setting, id in message.price_ids.items()}
+    )
+    held, current = subscribed(view), current_offer(view, offers)
     whose = _whose(state, message, held.subscription_id)
     ends = view.cancel_at_period_end
     wanted = message.plan, message.cadence
@@ -184,11 +193,12 @@ def subscribed(view: SubscriptionView) -> Subscribed:
     )
 
 
-def current_offer(view: SubscriptionView, price_ids: Mapping[str, str | None]) -> Offer | None:
-    """Tell what the subscription is to, which may be more than the plan in effect until it is paid."""
+def current_offer(view: SubscriptionView, offers: Iterable[PricedOffer]) -> Offer | None:
+    """Return the subscribed offer, which may be more than the plan in effect until it is paid."""
     if view.plan == plans.CUSTOM.code:
         return plans.held(view.plan, None)
-    return plans.offer_of(price_ids, view.price_id or "") or plans.held(view.plan, view.cadence)
+    found = next((one.offer for one in offers if one.price_id == view.price_id), None)
+    return found or plans.held(view.plan, view.cadence)
 
 
 def _require_subscription(view: SubscriptionView) -> SubscriptionView:

@@ -1,9 +1,12 @@
 """What an organization can be asked about what it pays for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from tolsey.actors.organization import plans
+from tolsey.actors.organization.plans import Cadence, Offer
 from tolsey.runtime.messages import Message
 from tolsey.storage.records.runtime.operations import Operation
 
@@ -13,11 +16,26 @@ ALIVE = frozenset({"incomplete", "trialing", "active", "past_due", "unpaid", "pa
 
 @dataclass(frozen=True, slots=True)
 class PricedOffer:
-    """What a price of the processor's buys, as the settings said when an event was applied."""
+    """A price of the processor and the offer it pays for, as the settings named it when the message was sent."""
 
     price_id: str
     plan: str
     cadence: str
+
+    @property
+    def offer(self) -> Offer:
+        """Return the offer that the price pays for."""
+        return Offer(plans.BY_CODE[self.plan], Cadence(self.cadence))
+
+
+def list_priced_offers(price_ids: Mapping[str, tuple[str, ...]]) -> tuple[PricedOffer, ...]:
+    """List every recognised price, sold or not, from the price ids by the settings that name them."""
+    # A subscription stays on the price it was bought at when a new price is sold (rules/plans#prices).
+    return tuple(
+        PricedOffer(id, offer.plan.code, offer.cadence.value)
+        for offer in plans.OFFERS
+        for id in price_ids.get(offer.price.setting, ())
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +141,9 @@ class RecordBillingAct(Message[None]):
 class ChangePlan(Message[Operation]):
     """An admin chooses a plan: up at once and paid, down when the period ends.
 
-    The plan that runs takes back what was to come. `price_ids` are the processor's prices by the
-    variables that name them, as the settings say now.
+    The plan that runs takes back what was to come. `price_ids` are the prices that are sold now, by
+    the variables that name them. `offers` are all prices by which the present plan is recognised;
+    the release before this one sends none.
     """
 
     operation_id: str
@@ -133,6 +152,7 @@ class ChangePlan(Message[Operation]):
     price_ids: dict[str, str]
     user_id: str
     at: datetime
+    offers: tuple[PricedOffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

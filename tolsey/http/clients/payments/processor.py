@@ -50,13 +50,13 @@ class StripePayments:
     def __init__(
         self,
         key: str | None,
-        prices: Mapping[str, str | None],
+        sold_prices: Mapping[str, str],
         api_base: str | None = None,
         *,
         make: Callable[[str, str | None], ProcessorClient] = make_client,
     ) -> None:
         self._key = key or ""
-        self._prices = prices
+        self._sold_prices = sold_prices
         self._made = make(key, api_base) if key else None
         self._portals: dict[bool, str] = {}
 
@@ -136,7 +136,7 @@ class StripePayments:
     async def _configuration(self, client: StripeClient, *, yearly: bool) -> str:
         """Find the portal's configuration by what it offers, or make it: once for all processes."""
         offers = [one for one in plans.OFFERS if yearly or one.cadence is plans.Cadence.MONTHLY]
-        ids = [plans.price_id(offer, self._prices) for offer in offers]
+        ids = [plans.price_id(offer, self._sold_prices) for offer in offers]
         found = await asyncio.gather(*(client.v1.prices.retrieve_async(id) for id in ids))
         products: dict[str, list[str]] = {}
         for price in found:
