@@ -362,3 +362,74 @@ async def test_tax_is_kept_apart_on_an_invoice(shop: Shop) -> None:
     invoice = shop.last("invoice.paid")
     assert (invoice["total"], invoice["total_excluding_tax"]) == (9_401, 7_900)
     assert invoice["total_taxes"][0]["amount"] == 1_501
+
+
+async def won_price(shop: Shop, amount: int = 27_000, **options: Any) -> str:
+    product = await shop.client.v1.products.create_async({"name": "Pro"})
+    given: Any = {
+        "product": product.id,
+        "currency": "krw",
+        "unit_amount": amount,
+        "recurring": {"interval": "month"},
+        "currency_options": options,
+    }
+    return (await shop.client.v1.prices.create_async(given)).id
+
+
+async def test_a_subscription_is_billed_in_another_currency_than_its_price(shop: Shop) -> None:
+    price = await won_price(shop, usd={"unit_amount": 2_000})
+    session = await shop.session(
+        mode="subscription", currency="usd", line_items=[{"price": price, "quantity": 1}]
+    )
+    assert (session.currency, session.amount_total) == ("usd", 2_000)
+    assert (await shop.pay(session.url)).status_code == 303
+    done = await shop.client.v1.checkout.sessions.retrieve_async(session.id)
+    shop.processor.advance(days=32)
+    sub = await shop.client.v1.subscriptions.retrieve_async(done.subscription)  # type: ignore[arg-type]
+    assert sub.currency == "usd"
+    assert (item(sub).price.currency, item(sub).price.unit_amount) == ("krw", 27_000)
+    charges = shop.processor.platform.books.each("charge")
+    assert [(one["currency"], one["amount"]) for one in charges] == [("usd", 2_000)] * 2
+    line = shop.last("invoice.paid")["lines"]["data"][0]
+    assert (line["currency"], line["amount"]) == ("usd", 2_000)
+
+    dear = await won_price(shop, 54_000, usd={"unit_amount": 4_000})
+    shop.processor.advance(days=15)
+    await change(shop, sub, dear)
+    invoice = await invoice_of(shop, sub)
+    assert invoice.currency == "usd"
+    assert 900 < invoice.amount_due < 1_100  # half a month of the difference
+
+
+async def test_the_currencies_of_a_price_are_shown_where_they_are_asked_for(shop: Shop) -> None:
+    price = await won_price(shop, usd={"unit_amount": 2_000, "tax_behavior": "inclusive"})
+    prices = shop.client.v1.prices
+    assert "currency_options" not in (await prices.retrieve_async(price)).to_dict()
+    shown = await prices.retrieve_async(price, {"expand": ["currency_options"]})
+    assert shown.currency_options is not None
+    options = shown.currency_options.to_dict()
+    assert {name: one["unit_amount"] for name, one in options.items()} == {
+        "krw": 27_000,
+        "usd": 2_000,
+    }
+    assert options["usd"]["tax_behavior"] == "inclusive"
+
+    customer = await shop.client.v1.customers.create_async({"payment_method": "pm_card_visa"})
+    given: Any = {
+        "customer": customer.id,
+        "items": [{"price": price}],
+        "default_payment_method": "pm_card_visa",
+    }
+    subscriptions = shop.client.v1.subscriptions
+    given["currency"] = "usd"
+    made = await subscriptions.create_async(given)
+    listed = await shop.client.v1.subscription_items.list_async(
+        {"subscription": made.id, "expand": ["data.price.currency_options"]}
+    )
+    (of_item,) = listed.data
+    assert of_item.price.currency_options is not None
+    assert of_item.price.currency_options["usd"].unit_amount == 2_000
+    given["currency"] = "eur"
+    with pytest.raises(stripe.InvalidRequestError, match="supports currencies of `krw`, `usd`"):
+        await subscriptions.create_async(given)
+    assert len(list(shop.processor.platform.books.each("subscription"))) == 1

@@ -5,6 +5,7 @@ from typing import Any
 from tolsey.sandbox.payments.account.books import Obj, whole
 from tolsey.sandbox.payments.account.merchant import Merchant
 from tolsey.sandbox.payments.account.routes import Call, Route, plays, retrieved
+from tolsey.sandbox.payments.money.catalog import billed_in
 from tolsey.sandbox.payments.money.intents import attempt, make_intent
 
 DAY = 86_400
@@ -22,12 +23,16 @@ def make_line(
     period: tuple[int, int],
     *,
     amount: int | None = None,
+    currency: str | None = None,
     item: Obj | None = None,
     proration: bool = False,
     note: str | None = None,
 ) -> Obj:
-    """Make one line of an invoice; with `item` it is of a subscription."""
-    total = price["unit_amount"] * quantity if amount is None else amount
+    """Make one line of an invoice; with `item` it is of a subscription, and in its currency."""
+    if item is not None:
+        currency = merchant.books.get("subscription", item["subscription"])["currency"]
+    billed = billed_in(merchant, price, currency or price["currency"])
+    total = billed["unit_amount"] * quantity if amount is None else amount
     product = merchant.books.get("product", price["product"])
     of_item = item and {
         "invoice_item": None,
@@ -41,7 +46,7 @@ def make_line(
         "id": merchant.books.new_id("il"),
         "object": "line_item",
         "amount": total,
-        "currency": price["currency"],
+        "currency": billed["currency"],
         "description": note or f"{quantity} x {product['name']}",
         "discount_amounts": [],
         "discountable": not proration,
@@ -59,7 +64,7 @@ def make_line(
         "pricing": {
             "type": "price_details",
             "price_details": {"price": price["id"], "product": price["product"]},
-            "unit_amount_decimal": str(price["unit_amount"]),
+            "unit_amount_decimal": billed["unit_amount_decimal"],
         },
         "quantity": quantity,
         "quantity_decimal": str(quantity),
@@ -90,7 +95,8 @@ def build(
     added = within = 0
     for line in lines:
         price = merchant.books.get("price", line["pricing"]["price_details"]["price"])
-        more, inside = tax_of(merchant, price, line["amount"], automatic=automatic_tax)
+        billed = billed_in(merchant, price, line["currency"])
+        more, inside = tax_of(merchant, billed, line["amount"], automatic=automatic_tax)
         added, within = added + more, within + inside
         line["taxes"] = _taxes(line["amount"] - inside, more, inside) if automatic_tax else []
     subtotal = sum(line["amount"] for line in lines)

@@ -6,6 +6,7 @@ from tolsey.sandbox.payments.account.books import Obj
 from tolsey.sandbox.payments.account.merchant import Merchant
 from tolsey.sandbox.payments.billing.invoices import make_line
 from tolsey.sandbox.payments.billing.periods import end_of, share
+from tolsey.sandbox.payments.money.catalog import billed_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def change_lines(merchant: Merchant, changes: list[Change], at: int, *, prorate:
 def _unused(merchant: Merchant, change: Change, at: int) -> Obj:
     item = change.item
     start, end = item["current_period_start"], item["current_period_end"]
-    value = item["price"]["unit_amount"] * item["quantity"]
+    value = _unit_amount(merchant, item, item["price"]) * item["quantity"]
     return make_line(
         merchant,
         item["price"],
@@ -67,7 +68,7 @@ def _unused(merchant: Merchant, change: Change, at: int) -> Obj:
 
 
 def _remaining(merchant: Merchant, change: Change, at: int) -> Obj:
-    value = change.price["unit_amount"] * change.quantity
+    value = _unit_amount(merchant, change.item, change.price) * change.quantity
     return make_line(
         merchant,
         change.price,
@@ -83,6 +84,13 @@ def _remaining(merchant: Merchant, change: Change, at: int) -> Obj:
 def _whole(merchant: Merchant, change: Change) -> Obj:
     period = (change.start, change.end)
     return make_line(merchant, change.price, change.quantity, period, item=change.item)
+
+
+def _unit_amount(merchant: Merchant, item: Obj, price: Obj) -> int:
+    """Return what a price costs in the currency of an item's subscription."""
+    currency = merchant.books.get("subscription", item["subscription"])["currency"]
+    amount: int = billed_in(merchant, price, currency)["unit_amount"]
+    return amount
 
 
 def _name(merchant: Merchant, price: Obj) -> str:

@@ -6,6 +6,7 @@ from tolsey.sandbox.payments.account.refused import Refused, missing_param, not_
 from tolsey.sandbox.payments.account.routes import Call, Route, listed, plays, retrieved
 from tolsey.sandbox.payments.billing import subscriptions
 from tolsey.sandbox.payments.billing.periods import end_of
+from tolsey.sandbox.payments.money.catalog import billed_in
 
 _PHASE = frozenset(
     {
@@ -138,7 +139,9 @@ def _phases(merchant: Merchant, sub: Obj, schedule: Obj, given: list[Obj]) -> li
             for item in wanted["items"]
         ]
         end = _end(wanted, number, start)
-        phases.append(_phase(wanted["items"], start, end, prices[0]["currency"], wanted))
+        for price in prices:
+            billed_in(merchant, price, sub["currency"])
+        phases.append(_phase(wanted["items"], start, end, sub["currency"], wanted))
         start = end
     if phases and phases[0]["end_date"] != subscriptions.period_end(sub):
         raise not_built("a current phase that ends within a period", "phases[0][end_date]")
@@ -167,7 +170,7 @@ def schedule_price(merchant: Merchant, sub: Obj, price: Obj) -> None:
         "proration_behavior": "none",
     }
     end = end_of(begin, price["recurring"])
-    schedule["phases"] = [first, _phase(items, begin, end, price["currency"], given)]
+    schedule["phases"] = [first, _phase(items, begin, end, sub["currency"], given)]
     merchant.emit("subscription_schedule.updated", schedule)
 
 

@@ -8,7 +8,7 @@ from tolsey.sandbox.payments.billing import subscriptions
 from tolsey.sandbox.payments.billing.invoices import pay
 from tolsey.sandbox.payments.billing.pending import applied, drop_pending, hold
 from tolsey.sandbox.payments.billing.proration import Change, change_lines, plan_change
-from tolsey.sandbox.payments.money.catalog import price_of
+from tolsey.sandbox.payments.money.catalog import billed_in, price_of
 from tolsey.sandbox.payments.money.customers import method_named
 from tolsey.sandbox.payments.money.intents import decline_of, outcome_of
 
@@ -37,6 +37,7 @@ def plan_changes(merchant: Merchant, sub: Obj, given: Obj) -> tuple[list[Change]
         price, quantity = item["price"], wanted.get("quantity", item["quantity"])
         if "price" in wanted or "price_data" in wanted:
             price = price_of(merchant, wanted, "items[0]")
+            billed_in(merchant, price, sub["currency"])
             quantity = wanted.get("quantity", 1)
         changes.append(plan_change(item, price, quantity, at, now=now))
     start = min(c.item["current_period_start"] for c in changes)
@@ -181,6 +182,9 @@ def _create(call: Call) -> Obj:
         raise missing_param("items")
     if not all(price["recurring"] for price, _ in wanted):
         raise Refused("The price specified is set to `type=one_time`.", param="items[0][price]")
+    currency = str(given.get("currency") or wanted[0][0]["currency"]).lower()
+    for price, _ in wanted:
+        billed_in(merchant, price, currency)
     behaviour = given.get("payment_behavior", "allow_incomplete")
     if behaviour not in ("allow_incomplete", "error_if_incomplete"):
         raise not_built(f"`{behaviour}` on creation", "payment_behavior")
@@ -204,6 +208,7 @@ def _create(call: Call) -> Obj:
         merchant,
         customer,
         wanted,
+        currency=currency,
         metadata=merged({}, given.get("metadata")),
         automatic_tax=bool(given.get("automatic_tax", {}).get("enabled")),
         method=method,
@@ -277,7 +282,7 @@ ROUTES = (
         "SubscriptionCreateParams",
         "subscription",
         _create,
-        plays(_CHANGES + " customer"),
+        plays(_CHANGES + " currency customer"),
     ),
     Route(
         "GET",

@@ -58,8 +58,15 @@ def _line_items(merchant: Merchant, session: Obj) -> Obj:
     return whole(lines, f"/v1/checkout/sessions/{session['id']}/line_items")
 
 
+def _currency_options(merchant: Merchant, price: Obj) -> Obj:
+    own = ("custom_unit_amount", "tax_behavior", "unit_amount", "unit_amount_decimal")
+    options = merchant.currency_options.get(price["id"], {})
+    return copy.deepcopy({price["currency"]: {name: price[name] for name in own}, **options})
+
+
 _INCLUDED: dict[tuple[str, str], Callable[[Merchant, Obj], Obj]] = {
     ("charge", "refunds"): _refunds,
     ("invoice", "payments"): _payments,
+    ("price", "currency_options"): _currency_options,
     ("checkout.session", "line_items"): _line_items,
 }

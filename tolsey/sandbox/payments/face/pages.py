@@ -14,6 +14,7 @@ from tolsey.sandbox.payments.course.accounts import Accounts
 from tolsey.sandbox.payments.face import html
 from tolsey.sandbox.payments.hosted import checkout, portal
 from tolsey.sandbox.payments.money import connect, intents
+from tolsey.sandbox.payments.money.catalog import billed_in
 from tolsey.sandbox.payments.money.customers import make_method, set_default
 
 SEE_OTHER = 303
@@ -23,9 +24,10 @@ _CARD = "4242 4242 4242 4242"
 
 @dataclass(frozen=True)
 class _Shown:
-    """A subscription in the portal: what it may change to, and what it is to."""
+    """A subscription in the portal: what it may change to, what it is to, and its price in its currency."""
 
     held: Obj
+    cents: int
     offers: list[Obj]
     product: str
 
@@ -96,7 +98,14 @@ def _add_invoices(accounts: Accounts, app: Quart) -> None:
 def _add_portal(accounts: Accounts, app: Quart) -> None:
     def shown(merchant: Merchant, session: Obj, error: str | None = None) -> str:
         subs = [
-            _Shown(sub, portal.offers(merchant, session, sub), _product(merchant, sub))
+            _Shown(
+                sub,
+                billed_in(merchant, sub["items"]["data"][0]["price"], sub["currency"])[
+                    "unit_amount"
+                ],
+                portal.offers(merchant, session, sub),
+                _product(merchant, sub),
+            )
             for sub in merchant.books.each("subscription")
             if sub["customer"] == session["customer"] and sub["status"] not in ENDED
         ]

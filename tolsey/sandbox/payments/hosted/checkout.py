@@ -9,7 +9,7 @@ from tolsey.sandbox.payments.account.routes import Call, Route, plays, retrieved
 from tolsey.sandbox.payments.billing import invoices, subscriptions
 from tolsey.sandbox.payments.hosted.checkout_rules import check_prices, check_session
 from tolsey.sandbox.payments.money import intents
-from tolsey.sandbox.payments.money.catalog import price_of
+from tolsey.sandbox.payments.money.catalog import billed_in, price_of
 from tolsey.sandbox.payments.money.customers import (
     NO_ADDRESS,
     make_customer,
@@ -38,7 +38,8 @@ def _create(call: Call) -> Obj:
     check_session(merchant, given)
     mode = given["mode"]
     automatic = bool(given.get("automatic_tax", {}).get("enabled"))
-    lines, prices = _lines(merchant, given["line_items"], automatic)
+    currency = given.get("currency")
+    lines, prices = _lines(merchant, given["line_items"], automatic, currency and currency.lower())
     subtotal = sum(line["amount_subtotal"] for line in lines)
     total = sum(line["amount_total"] for line in lines)
     check_prices(mode, prices, total)
@@ -104,13 +105,17 @@ def _nothing() -> Obj:
     }
 
 
-def _lines(merchant: Merchant, items: list[Obj], automatic: bool) -> tuple[list[Obj], list[Obj]]:
+def _lines(
+    merchant: Merchant, items: list[Obj], automatic: bool, currency: str | None
+) -> tuple[list[Obj], list[Obj]]:
+    """Make the lines of a session, and the prices as they are billed in its currency."""
     lines, prices = [], []
     for number, item in enumerate(items):
         price = price_of(merchant, item, f"line_items[{number}]")
         quantity = item.get("quantity", 1)
-        subtotal = price["unit_amount"] * quantity
-        added, within = invoices.tax_of(merchant, price, subtotal, automatic=automatic)
+        billed = billed_in(merchant, price, currency or price["currency"])
+        subtotal = billed["unit_amount"] * quantity
+        added, within = invoices.tax_of(merchant, billed, subtotal, automatic=automatic)
         product = merchant.books.get("product", price["product"])
         line = {
             "id": merchant.books.new_id("li"),
@@ -119,14 +124,14 @@ def _lines(merchant: Merchant, items: list[Obj], automatic: bool) -> tuple[list[
             "amount_subtotal": subtotal,
             "amount_tax": added + within,
             "amount_total": subtotal + added,
-            "currency": price["currency"],
+            "currency": billed["currency"],
             "description": product["name"],
             "metadata": {},
             "price": dict(price),
             "quantity": quantity,
         }
         lines.append(line)
-        prices.append(price)
+        prices.append(billed)
     return lines, prices
 
 
@@ -217,6 +222,7 @@ def _subscribe(merchant: Merchant, session: Obj, customer: Obj | None, method: s
         merchant,
         customer,
         wanted,
+        currency=session["currency"],
         metadata=merged({}, data.get("metadata")),
         automatic_tax=session["automatic_tax"]["enabled"],
         method=method,
@@ -224,7 +230,9 @@ def _subscribe(merchant: Merchant, session: Obj, customer: Obj | None, method: s
     set_default(merchant, customer, method)
     now = merchant.now()
     extra = [
-        invoices.make_line(merchant, line["price"], line["quantity"], (now, now))
+        invoices.make_line(
+            merchant, line["price"], line["quantity"], (now, now), currency=line["currency"]
+        )
         for line in lines
         if not line["price"]["recurring"]
     ]
@@ -268,7 +276,9 @@ def _invoice(merchant: Merchant, session: Obj, intent: Obj) -> None:
     now = merchant.now()
     customer = merchant.books.find(session["customer"] or "")
     lines = [
-        invoices.make_line(merchant, line["price"], line["quantity"], (now, now))
+        invoices.make_line(
+            merchant, line["price"], line["quantity"], (now, now), currency=line["currency"]
+        )
         for line in merchant.lines[session["id"]]
     ]
     automatic = session["automatic_tax"]["enabled"]
@@ -312,7 +322,7 @@ def _list_lines(call: Call) -> Obj:
 
 
 _CREATE = (
-    "automatic_tax customer customer_update expires_at invoice_creation line_items metadata mode"
+    "automatic_tax currency customer customer_update expires_at invoice_creation line_items metadata mode"
     " payment_intent_data subscription_data tax_id_collection ui_mode "
 ) + " ".join(_PLAIN)
 _PATH = "/v1/checkout/sessions"

@@ -6,6 +6,7 @@ from tolsey.sandbox.payments.account.refused import Refused, missing_param, not_
 from tolsey.sandbox.payments.account.routes import Call, Route, plays, retrieved
 from tolsey.sandbox.payments.billing import schedules, subscriptions
 from tolsey.sandbox.payments.billing.updates import update_subscription
+from tolsey.sandbox.payments.money.catalog import billed_in
 
 _DAYS = {"day": 1.0, "week": 7.0, "month": 365 / 12, "year": 365.0}
 _MOST_PRODUCTS = 10
@@ -141,7 +142,8 @@ def switch(merchant: Merchant, session: Obj, sub: Obj, price: Obj) -> str:
     asked = {c["type"] for c in update["schedule_at_period_end"].get("conditions") or []}
     item = sub["items"]["data"][0]
     subscriptions.release_schedule(merchant, sub)
-    if asked & _conditions(item["price"], price):
+    old, new = (billed_in(merchant, each, sub["currency"]) for each in (item["price"], price))
+    if asked & _conditions(old, new):
         schedules.schedule_price(merchant, sub, price)
         return "at_period_end"
     given: Obj = {

@@ -74,8 +74,46 @@ def make_price(merchant: Merchant, given: Obj, param: str = "") -> Obj:
         unit_amount=amount,
         unit_amount_decimal=str(amount),
     )
+    merchant.currency_options[price["id"]] = {
+        currency.lower(): _currency_option(option, price)
+        for currency, option in given.get("currency_options", {}).items()
+    }
     merchant.emit("price.created", price)
     return price
+
+
+def _currency_option(given: Obj, price: Obj) -> Obj:
+    for name in given:
+        if name not in ("tax_behavior", "unit_amount"):
+            raise Refused(
+                f"The sandbox does not play `currency_options[{name}]`.", code="sandbox_not_built"
+            )
+    if "unit_amount" not in given:
+        raise Refused(
+            "Missing required param: currency_options[unit_amount].",
+            code="parameter_missing",
+            param="currency_options",
+        )
+    return {
+        "custom_unit_amount": None,
+        "tax_behavior": given.get("tax_behavior", price["tax_behavior"]),
+        "unit_amount": given["unit_amount"],
+        "unit_amount_decimal": str(given["unit_amount"]),
+    }
+
+
+def billed_in(merchant: Merchant, price: Obj, currency: str) -> Obj:
+    """Return a price as it is billed in a currency: its own, or one of its currency options."""
+    if price["currency"] == currency:
+        return price
+    options = merchant.currency_options.get(price["id"], {})
+    if currency not in options:
+        known = ", ".join(f"`{name}`" for name in (price["currency"], *options))
+        raise Refused(
+            f"The price specified supports currencies of {known}. This doesn't match the expected"
+            f" currency: `{currency}`."
+        )
+    return {**price, "currency": currency, **options[currency]}
 
 
 def price_of(merchant: Merchant, item: Obj, param: str) -> Obj:
@@ -180,7 +218,7 @@ ROUTES = (
         "PriceCreateParams",
         "plan",
         _create_price,
-        plays(_PRICE + " unit_amount unit_amount_decimal"),
+        plays(_PRICE + " currency_options unit_amount unit_amount_decimal"),
     ),
     Route("GET", "/v1/prices/{id}", "PriceRetrieveParams", "plan", retrieved("price")),
     Route(
