@@ -33,6 +33,7 @@ def charge(customer: str | None = "cus_a", cents: int = 1_000, **changed: Any) -
 
 def price(cents: int = 1_000, **changed: Any) -> PulledPrice:
     given: dict[str, Any] = {
+        "currency": "USD",
         "interval": "month",
         "interval_count": 1,
         "metered": False,

@@ -19,6 +19,7 @@ from tolsey.storage.records.selling.revenue import (
     Measure,
     PulledCharge,
     PulledDiscount,
+    PulledItem,
     PulledSubscription,
     Tier,
 )
@@ -338,13 +339,13 @@ def test_nothing_of_a_customer_but_the_id_is_read() -> None:
 
 def test_the_terms_of_a_coupon_are_read_in_both_of_their_places() -> None:
     coupon = {"percent_off": 12.5, "duration": "forever"}
-    old = shapes.discount({"coupon": coupon, "start": 1})
-    new = shapes.discount({"source": {"type": "coupon", "coupon": coupon}, "start": 1})
+    old = shapes.discount({"coupon": coupon, "start": 1}, "USD")
+    new = shapes.discount({"source": {"type": "coupon", "coupon": coupon}, "start": 1}, "USD")
 
     assert old == new
     assert old.percent_off == Decimal("12.5")
     for hidden in ("di_1", {"source": {"coupon": "co_1"}, "start": 1}):
-        assert shapes.discount(hidden).duration == shapes.UNKNOWN
+        assert shapes.discount(hidden, "USD").duration == shapes.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -427,10 +428,74 @@ def test_subscriptions_that_come_to_nothing_are_told_and_those_of_little_count()
     assert figures(found).mrr == 1_001
 
 
+OTHER_CURRENCY = (
+    pytest.param(
+        "USD", 2_000, item(27_000, currency="KRW"), id="27,000 won where 20.00 USD is paid"
+    ),
+    pytest.param("JPY", 3_000, item(2_000, currency="USD"), id="20.00 USD where 3,000 yen is paid"),
+)
+
+
+@pytest.mark.parametrize(("currency", "paid", "priced"), OTHER_CURRENCY)
+def test_a_subscription_whose_price_is_in_another_currency_is_excluded(
+    currency: str, paid: int, priced: PulledItem
+) -> None:
+    found = measured(
+        [charge("cus_a", paid, currency=currency)],
+        [
+            subscription("cus_a", priced, currency=currency),
+            subscription("cus_a", item(500, currency=currency), priced, currency=currency),
+            subscription("cus_a", item(700, currency=currency), currency=currency),
+        ],
+    )
+
+    assert skipped(found) == {"price_currency_unreadable": 2}
+    assert found.flags == ("price_currency_unreadable",)
+    assert [(each.currency, each.revenue30d, each.mrr) for each in found.figures] == [
+        (currency, paid, 700)
+    ]
+
+
+def test_the_currency_of_a_metered_price_excludes_nothing() -> None:
+    metered = item(27_000, currency="KRW", metered=True)
+    found = measured([charge()], [subscription("cus_a", item(900), metered)])
+
+    assert (figures(found).mrr, skipped(found), found.flags) == (900, {"metered": 1}, ())
+
+
+def test_why_nothing_is_paid_is_told_before_the_currency_of_the_price() -> None:
+    found = measured([], [subscription("cus_a", item(27_000, currency="KRW"))])
+
+    assert (skipped(found), found.flags) == ({"never_paid": 1}, ())
+
+
+@pytest.mark.parametrize(("currency", "worth"), [("usd", 700), (None, 700), ("krw", 0)])
+def test_an_amount_off_in_another_currency_is_unreadable(currency: str | None, worth: int) -> None:
+    coupon = {"duration": "forever", "amount_off": 300, "currency": currency}
+    body = {
+        "id": "sub_1",
+        "status": "active",
+        "currency": "usd",
+        "customer": "cus_a",
+        "discounts": [{"coupon": coupon}],
+        "items": {
+            "data": [{"price": {"unit_amount": 1_000, "recurring": {"interval": "month"}}}],
+        },
+    }
+    found = measured([charge()], [shapes.subscription(body)])
+
+    assert figures(found).mrr == worth
+    assert found.flags == (() if worth else ("discount_unreadable",))
+
+
 def test_what_ends_is_added_and_told_in_iso_units() -> None:
     ending = [
-        subscription("cus_a", item(150_050), cancels_at_period_end=True, currency="ISK"),
-        subscription("cus_b", item(100_000), cancels_at_period_end=True, currency="ISK"),
+        subscription(
+            "cus_a", item(150_050, currency="ISK"), cancels_at_period_end=True, currency="ISK"
+        ),
+        subscription(
+            "cus_b", item(100_000, currency="ISK"), cancels_at_period_end=True, currency="ISK"
+        ),
     ]
     found = measured([charge(who, 100, currency="ISK") for who in ("cus_a", "cus_b")], ending)
 
@@ -447,7 +512,7 @@ def test_what_ends_is_added_and_told_in_iso_units() -> None:
 
 def repriced(currency: str, cents: int, then: Earlier, customers: int = 1) -> bool:
     """Say whether a rise is flagged where each of some old customers pays a new price."""
-    raised = item(cents, created_at=NOW - DAY)
+    raised = item(cents, created_at=NOW - DAY, currency=currency)
     names = [f"cus_{n}" for n in range(customers)]
     found = measured(
         [charge(name, 100_000, currency=currency) for name in names],

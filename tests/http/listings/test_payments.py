@@ -342,6 +342,24 @@ async def test_a_red_flag_leaves_the_number_and_says_so(
     assert (await paid.browser.get(queue)).status_code == 403
 
 
+async def test_a_subscription_whose_price_is_in_another_currency_is_named_and_not_counted(
+    paid: Seller, account: Account, clock: Clock, boss: httpx.AsyncClient
+) -> None:
+    clock.advance(timedelta(minutes=1))
+    account.subscribe("cus_a", price_of(27_000, currency="krw"))
+    account.answer_next("/v1/account", account.own())
+    await paid.post("verify/refresh")
+    (source,) = (await paid.synced())["connections"]
+
+    assert source["notCounted"] == {"price_currency_unreadable": 1}
+    proof = (await paid.public("/verification")).json()
+    assert (proof["mrr"], proof["flags"]) == (1_000, ["price_currency_unreadable"])
+    embed = (await paid.public("/embed")).text
+    assert "excludes subscriptions whose price is in another currency" in embed
+    assert "in review" not in (await paid.public("/badge.svg")).text
+    assert (await boss.get("/api/admin/listings/flagged")).json()["items"] == []
+
+
 async def test_a_rise_made_by_new_prices_is_told_two_weeks_later(
     paid: Seller, account: Account, clock: Clock
 ) -> None:

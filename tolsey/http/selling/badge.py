@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
+from tolsey.actors.listing.verification.recurring import PRICE_CURRENCY_UNREADABLE
 from tolsey.actors.listing.verification.source import DOMAIN_MISMATCH
 from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.answers.market.selling import CorroborationAnswer, VerificationAnswer
@@ -64,6 +65,13 @@ RED_FLAGS: Final = {
 }
 """What a reviewer looks at, in words for a buyer; the number stays (rules/revenue#flags)."""
 
+EXCLUSIONS: Final = {
+    PRICE_CURRENCY_UNREADABLE: marked(
+        "Monthly recurring revenue excludes subscriptions whose price is in another currency."
+    ),
+}
+"""Flags that name what the numbers leave out, in words for a buyer; they need no review."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -113,8 +121,8 @@ def _claim(flags: Collection[str]) -> str:
 
 
 def notes_of(flags: Collection[str]) -> list[str]:
-    """Say what a reviewer looks at, in words."""
-    return [_(note) for flag, note in RED_FLAGS.items() if flag in flags]
+    """List in words what a reviewer looks at, and what the numbers leave out."""
+    return [_(note) for flag, note in {**RED_FLAGS, **EXCLUSIONS}.items() if flag in flags]
 
 
 def synced_since(span: timedelta) -> str:
@@ -277,8 +285,8 @@ class EmbedPage(Page):
         return [(title, amount) for title, amount in written if amount]
 
     @property
-    def reviewed(self) -> Sequence[str]:
-        """What a reviewer looks at, in words."""
+    def notes(self) -> Sequence[str]:
+        """List in words what a reviewer looks at, and what the numbers leave out."""
         return notes_of(self.found.flags)
 
     @property

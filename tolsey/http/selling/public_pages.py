@@ -123,8 +123,8 @@ class ListingPage(Page):
         return [one for one in found if one[1]]
 
     @property
-    def reviewed(self) -> Sequence[str]:
-        """What a reviewer looks at, in words."""
+    def notes(self) -> Sequence[str]:
+        """List in words what a reviewer looks at, and what the numbers leave out."""
         return notes_of(self.answer.verification.flags)
 
 

@@ -112,6 +112,27 @@ async def test_the_golden_path_from_the_wire_to_the_numbers(
     assert {each.reason: each.orders for each in measure.skipped} == {"test": 1, "never_paid": 1}
 
 
+async def test_a_subscription_in_another_currency_than_its_price_is_excluded(
+    account: Account, accounts: RestrictedAccounts
+) -> None:
+    account.pay("cus_1", 2_000, days_ago=3)
+    account.subscribe("cus_1", price_of(27_000, currency="krw"))
+    account.pay("cus_2", 3_000, days_ago=3, currency="jpy")
+    account.subscribe("cus_2", price_of(2_000), currency="jpy")
+
+    subscriptions = await accounts.subscriptions(RESTRICTED_KEY)
+    pulled = await charges(accounts, rules.reach(subscriptions, NOW))
+    measure = rules.measure(pulled, subscriptions, NOW)
+    assert [(each.currency, each.mrr, each.revenue30d) for each in measure.figures] == [
+        ("JPY", 0, 3_000),
+        ("USD", 0, 2_000),
+    ]
+    assert {each.reason: each.orders for each in measure.skipped} == {
+        "price_currency_unreadable": 2
+    }
+    assert measure.flags == ("multiple_currencies", "price_currency_unreadable")
+
+
 async def test_a_disputed_payment_counts_only_when_the_key_may_read_that_it_was_won(
     account: Account, accounts: RestrictedAccounts
 ) -> None:

@@ -131,6 +131,11 @@ class AccountTally:
         if reason is not None:
             self._skip(reason)
             return
+        reason = recurring.unreadable(subscription)
+        if reason is not None:
+            self.flags.add(reason)
+            self._skip(reason)
+            return
         found = recurring.worth(subscription, self.end)
         self.flags |= found.flags
         if found.metered_items:

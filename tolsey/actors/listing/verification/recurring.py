@@ -38,6 +38,7 @@ ZERO: Final = Fraction(0)
 
 TIERS_UNREADABLE: Final = "tiers_unreadable"
 PRICE_UNREADABLE: Final = "price_unreadable"
+PRICE_CURRENCY_UNREADABLE: Final = "price_currency_unreadable"
 DISCOUNT_UNREADABLE: Final = "discount_unreadable"
 TAX_UNKNOWN: Final = "tax_rate_unknown"
 
@@ -79,6 +80,16 @@ def unpaid(
         return "never_paid"
     if subscription.status == "past_due" and now - late_since(subscription, last) > LATE:
         return "past_due"
+    return None
+
+
+def unreadable(subscription: PulledSubscription) -> str | None:
+    """Return the reason why a subscription that is paid cannot be valued, or None."""
+    # The amount of a price is in the price's own currency, and what it costs in the subscription's
+    # is not read: the whole subscription is left out (rules/revenue#subscriptions).
+    licensed = (item.price for item in subscription.items if not item.price.metered)
+    if any(price.currency != subscription.currency for price in licensed):
+        return PRICE_CURRENCY_UNREADABLE
     return None
 
 

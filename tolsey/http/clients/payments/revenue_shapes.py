@@ -49,13 +49,14 @@ def subscription(body: Body) -> PulledSubscription:
     items = body["items"]["data"]
     starts = [each["current_period_start"] for each in items if "current_period_start" in each]
     rates = body.get("default_tax_rates") or ()
+    currency = body["currency"].upper()
     return PulledSubscription(
         subscription_id=body["id"],
         status=body["status"],
-        currency=body["currency"].upper(),
+        currency=currency,
         customer=named(body["customer"]),
-        items=tuple(item(each, rates) for each in items),
-        discounts=discounts(body.get("discounts")),
+        items=tuple(item(each, rates, currency) for each in items),
+        discounts=discounts(body.get("discounts"), currency),
         trial_end=moment(body.get("trial_end")),
         collection_paused=body.get("pause_collection") is not None,
         cancels_at_period_end=bool(body.get("cancel_at_period_end") or body.get("cancel_at")),
@@ -65,24 +66,25 @@ def subscription(body: Body) -> PulledSubscription:
     )
 
 
-def item(body: Body, rates_of_all: Iterable[Body]) -> PulledItem:
-    """Read an item; its own tax rates stand before those of the whole subscription."""
+def item(body: Body, rates_of_all: Iterable[Body], currency: str) -> PulledItem:
+    """Read an item of a subscription in `currency`; its own tax rates stand before those of the whole subscription."""
     rates = [rate for rate in body.get("tax_rates") or rates_of_all if rate.get("inclusive")]
     percents = [rate.get("effective_percentage") or rate["percentage"] for rate in rates]
     quantity = body.get("quantity")
     return PulledItem(
-        price=price(body["price"]),
+        price=price(body["price"], currency),
         quantity=1 if quantity is None else quantity,
-        discounts=discounts(body.get("discounts")),
+        discounts=discounts(body.get("discounts"), currency),
         inclusive_tax_percent=sum(map(decimal, percents), Decimal(0)) if percents else None,
     )
 
 
-def price(body: Body) -> PulledPrice:
-    """Read a recurring price."""
+def price(body: Body, currency: str) -> PulledPrice:
+    """Read a recurring price; one that names no currency is in the subscription's."""
     recurring, packs = body["recurring"], body.get("transform_quantity") or {}
     tiered, tiers = body.get("billing_scheme") == "tiered", body.get("tiers")
     return PulledPrice(
+        currency=(body.get("currency") or currency).upper(),
         interval=recurring["interval"],
         interval_count=recurring.get("interval_count") or 1,
         metered=recurring.get("usage_type") == "metered",
@@ -114,13 +116,16 @@ def decimal(number: Any) -> Decimal:
     return Decimal(str(number))
 
 
-def discounts(bodies: Iterable[Any] | None) -> tuple[PulledDiscount, ...]:
+def discounts(bodies: Iterable[Any] | None, currency: str) -> tuple[PulledDiscount, ...]:
     """Read discounts, in the order in which they come off."""
-    return tuple(map(discount, bodies or ()))
+    return tuple(discount(body, currency) for body in bodies or ())
 
 
-def discount(body: Any) -> PulledDiscount:
-    """Read a discount; one that is only named has unknown terms."""
+def discount(body: Any, currency: str) -> PulledDiscount:
+    """Read a discount of a subscription in `currency`.
+
+    One that is only named has unknown terms, and so has an amount in another currency.
+    """
     if not isinstance(body, Mapping):
         return PulledDiscount(duration=UNKNOWN, start=None, end=None)
     coupon = body.get("coupon") or (body.get("source") or {}).get("coupon")
@@ -128,6 +133,8 @@ def discount(body: Any) -> PulledDiscount:
     if not isinstance(coupon, Mapping):
         return PulledDiscount(duration=UNKNOWN, start=start, end=end)
     percent, off = coupon.get("percent_off"), coupon.get("amount_off")
+    if (coupon.get("currency") or currency).upper() != currency:
+        off = None
     return PulledDiscount(
         duration=coupon["duration"],
         start=start,
@@ -180,5 +187,8 @@ def is_whole(body: Body) -> bool:
         each["price"].get("billing_scheme") != "tiered" or each["price"].get("tiers")
         for each in items["data"]
     )
-    terms = (discount(one) for each in items["data"] for one in each.get("discounts") or ())
+    currency = body["currency"].upper()
+    terms = (
+        found for each in items["data"] for found in discounts(each.get("discounts"), currency)
+    )
     return prices_shown and all(found.duration != UNKNOWN for found in terms)

@@ -95,8 +95,12 @@ class Tier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulledPrice:
-    """A recurring price; `tiers_mode` is None when every unit costs the same."""
+    """A recurring price; `tiers_mode` is None when every unit costs the same.
 
+    Its amounts are in `currency`, which is not always the currency of a subscription to it.
+    """
+
+    currency: str
     interval: str
     interval_count: int
     metered: bool
