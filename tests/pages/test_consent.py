@@ -123,15 +123,15 @@ async def test_an_app_that_asks_wrongly_hears_it_after_its_person_signed_in(
     keeper: Shopkeeper,
 ) -> None:
     page = keeper.page
-    await keeper.asked(scope="everything")
+    await keeper.asked(response_type="token")
     assert (await page.address()).startswith("/login?next=/oauth/consent/")
     await signed_in(page)
     assert "did not ask for it in a way that can be answered" in await page.text("main")
     await page.click("main button")
-    assert (await keeper.came_back())["error"] == "invalid_scope"
+    assert (await keeper.came_back())["error"] == "unsupported_response_type"
 
-    await keeper.asked(scope="everything")
-    assert (await keeper.came_back())["error"] == "invalid_scope"
+    await keeper.asked(response_type="token")
+    assert (await keeper.came_back())["error"] == "unsupported_response_type"
     assert [one for one in page.problems if "status of 403" not in one] == []
 
 

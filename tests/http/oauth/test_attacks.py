@@ -169,7 +169,6 @@ async def test_a_request_without_a_proof_key_is_sent_back(
     ("changed", "error"),
     [
         ({"response_type": "token"}, "unsupported_response_type"),
-        ({"scope": "everything"}, "invalid_scope"),
         ({"code_challenge": None}, "invalid_request"),
         ({"resource": None}, "invalid_target"),
     ],

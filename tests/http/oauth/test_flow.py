@@ -1,4 +1,5 @@
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ READS = (
     "store:read orders:read catalog:read inventory:read customers:read memory:read launch:read billing:read"
     " intelligence:read compliance:read audit:read"
 )
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 async def test_an_agent_registers_is_allowed_and_works(connect: Connect) -> None:
@@ -188,6 +191,76 @@ async def test_a_client_may_ask_for_whatever_there_is_however_it_registered(
         assert answer.json()["scope"].split() == server["scopes_supported"]
     tokens = await client.tokens(ann, scope="catalog:write")
     assert tokens["scope"] == "catalog:read catalog:write"
+
+
+@pytest.mark.parametrize(
+    ("asked", "method"),
+    [
+        ({"grant_types": ["authorization_code", "refresh_token", JWT_BEARER]}, "none"),
+        ({"grant_types": ["refresh_token", "authorization_code", DEVICE_CODE]}, "none"),
+        ({"response_types": ["code", "token"]}, "none"),
+        ({"response_types": ["code id_token", "code"]}, "none"),
+        ({"grant_types": [], "response_types": []}, "none"),
+        ({"scope": "openid profile email"}, "none"),
+        ({"token_endpoint_auth_method": "tls_client_auth"}, "client_secret_basic"),
+        ({"token_endpoint_auth_method": None, "grant_types": None}, "client_secret_basic"),
+    ],
+)
+async def test_a_registration_is_narrowed_to_what_the_server_supports(
+    connect: Connect, asked: dict[str, Any], method: str
+) -> None:
+    client, _ = await connect()
+    answer = await client.register(**asked)
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert made["grant_types"] == ["authorization_code", "refresh_token"]
+    assert made["response_types"] == ["code"]
+    assert made["scope"].split() == list(SCOPES)
+    assert made["token_endpoint_auth_method"] == method
+    # Whoever is given another method than they asked for is given the secret that it takes.
+    assert ("client_secret" in made) is (method != "none")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"grant_types": [JWT_BEARER]},
+        {"grant_types": ["client_credentials", DEVICE_CODE]},
+        {"response_types": ["token"]},
+        {"grant_types": "authorization_code"},
+        {"grant_types": [7]},
+        {"token_endpoint_auth_method": 7},
+    ],
+)
+async def test_a_registration_of_which_nothing_is_supported_is_refused(
+    connect: Connect, asked: dict[str, Any]
+) -> None:
+    client, _ = await connect()
+    answer = await client.register(**asked)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
+    (field,) = asked
+    assert field in answer.json()["error_description"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        ("openid store:read orders:read offline_access", "store:read orders:read"),
+        ("openid profile email", READS),
+        ("store:read,orders:read", READS),
+    ],
+)
+async def test_scopes_that_the_server_does_not_know_are_passed_over(
+    connect: Connect, asked: str, given: str
+) -> None:
+    client, ann = await connect()
+    page = await client.consent_page(ann, scope=asked)
+    told = await client.answered(ann, page, "allow", given.split())
+    tokens = (await client.redeem(told["code"])).json()
+    assert tokens["scope"] == given
+    # A client that repeats what it asked for gets what it was given (RFC 6749, 6).
+    again = await client.refresh(tokens["refresh_token"], scope=asked)
+    assert again.json()["scope"] == given
 
 
 async def test_a_refresh_gives_new_tokens_and_may_narrow_them(connect: Connect) -> None:

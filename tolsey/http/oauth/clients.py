@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +13,7 @@ from pydantic import (
     StrictStr,
     StringConstraints,
     ValidationError,
+    model_validator,
 )
 
 from tolsey.http.answers.people.oauth import ClientAnswer
@@ -31,6 +32,10 @@ MOST_URIS: Final = 20
 MOST_URI_CHARACTERS: Final = 8_000
 """Of all addresses of a client together, so that those that are never used cost little."""
 GRANTS: Final = frozenset({"authorization_code", "refresh_token"})
+RESPONSES: Final = frozenset({"code"})
+USUAL_METHOD: Final = "client_secret_basic"
+"""How a client authenticates that names no method, or none that is supported (RFC 7591, 2)."""
+METHODS: Final = frozenset({"none", USUAL_METHOD, "client_secret_post"})
 
 
 def _shown(name: str) -> str:
@@ -45,26 +50,31 @@ ClientName: TypeAlias = Annotated[
 
 
 class Registration(BaseModel):
-    """What a client says of itself (RFC 7591, 2); other fields are ignored, as the RFC wants."""
+    """A client's metadata (RFC 7591, 2). Unknown fields are ignored, and null means absent."""
 
     model_config = ConfigDict(extra="ignore")
 
     redirect_uris: list[StrictStr] = Field(min_length=1, max_length=MOST_URIS)
     client_name: ClientName = "An agent"
-    token_endpoint_auth_method: Literal["none", "client_secret_basic", "client_secret_post"] = (
-        Field(default="client_secret_basic")
-    )
-    """The RFC's own default."""
-    grant_types: list[StrictStr] = Field(default=["authorization_code"])
-    response_types: list[StrictStr] = Field(default=["code"])
+    token_endpoint_auth_method: StrictStr = USUAL_METHOD
+    grant_types: list[StrictStr] = []
+    response_types: list[StrictStr] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_null(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in given.items() if value is not None}
 
 
 async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
     """Register a client; answers its metadata, with the secret that is shown this once.
 
-    A `scope` that it names binds it to nothing, for clients register with what they need first and ask
-    for more when a tool wants more: it may ask for all, and each time its user decides. Raises OAuthError
-    with the codes of RFC 7591 section 3.2.2.
+    Unsupported values are replaced, and the answer states what the client was registered with (RFC 7591,
+    3.2.1). A `scope` that it names binds it to nothing, for clients register with what they need first and
+    ask for more when a tool wants more: it may ask for all, and each time its user decides. Raises
+    OAuthError with the codes of RFC 7591 section 3.2.2.
     """
     wanted = _readable(said)
     if not all(is_registrable(uri) for uri in wanted.redirect_uris):
@@ -74,19 +84,17 @@ async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
         )
     if sum(map(len, wanted.redirect_uris)) > MOST_URI_CHARACTERS:
         raise OAuthError("invalid_redirect_uri", "The redirect_uris are too long together.")
-    if set(wanted.grant_types) - GRANTS or wanted.response_types != ["code"]:
-        raise OAuthError(
-            "invalid_client_metadata",
-            "grant_types may be authorization_code and refresh_token, response_types is code.",
-        )
-    secret = None
-    if wanted.token_endpoint_auth_method != "none":  # noqa: S105 - a method, not a secret
-        secret = secrets.token_urlsafe(SECRET_BYTES)
+    _require_one("grant_types", wanted.grant_types, GRANTS)
+    _require_one("response_types", wanted.response_types, RESPONSES)
+    method = wanted.token_endpoint_auth_method
+    if method not in METHODS:
+        method = USUAL_METHOD
+    secret = secrets.token_urlsafe(SECRET_BYTES) if method != "none" else None
     client = ClientRow(
         id=f"client_{secrets.token_urlsafe(16)}",
         name=wanted.client_name,
         redirect_uris=wanted.redirect_uris,
-        auth_method=wanted.token_endpoint_auth_method,
+        auth_method=method,
         secret_hash=fingerprint(secret) if secret else None,
     )
     await clients.add(database, client, at)
@@ -97,7 +105,7 @@ async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
         redirect_uris=list(client.redirect_uris),
         token_endpoint_auth_method=client.auth_method,
         grant_types=sorted(GRANTS),
-        response_types=["code"],
+        response_types=sorted(RESPONSES),
         scope=written(tuple(SCOPES)),
         client_secret=secret,
         client_secret_expires_at=0 if secret else None,
@@ -144,6 +152,15 @@ class Clients:
         ):
             raise InvalidClient("The client's secret is wrong.")
         return client
+
+
+def _require_one(field: str, named: list[str], supported: frozenset[str]) -> None:
+    """Refuse a client that names values of which none is supported."""
+    if named and supported.isdisjoint(named):
+        raise OAuthError(
+            "invalid_client_metadata",
+            f"None of the {field} is supported. Include {' or '.join(sorted(supported))}.",
+        )
 
 
 def _readable(said: Any) -> Registration:

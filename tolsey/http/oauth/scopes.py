@@ -43,20 +43,14 @@ DEFAULT: Final = tuple(name for name in SCOPES if name.endswith(READ) and name n
 """What a client asks for that names nothing: many clients never ask again (rules/agents#scopes)."""
 NOT_OF_MEMBERS: Final = frozenset({"audit:read", "compliance:read"})
 """What owners and admins may see, and let an agent see (rules/agents#scopes)."""
-IGNORED: Final = frozenset({"offline_access"})
-"""Asked for by some clients; every client gets a refresh token."""
-
-
-def known(wanted: Iterable[str]) -> tuple[str, ...] | None:
-    """Put scopes in the catalogue's order, once each; None when one is not in it."""
-    asked = set(wanted) - IGNORED
-    if asked - SCOPES.keys():
-        return None
-    return in_order(asked)
 
 
 def in_order(scopes: Collection[str]) -> tuple[str, ...]:
-    """Put scopes of the catalogue in its order."""
+    """Return the scopes of the catalogue in its order, each once. Others are left out.
+
+    Clients also request scopes such as `openid` or `offline_access`. RFC 6749, 3.3, lets the server
+    ignore them, and the token answer states the scopes that were granted.
+    """
     return tuple(name for name in SCOPES if name in scopes)
 
 

@@ -136,7 +136,9 @@ class AuthorizationServer:
             if found is None:
                 return self._refusal(wanted.redirect_uri, wanted.state, NO_STORE)
             store, role = found
-            known = scopes_catalogue.known(chosen) or ()
+            # The consent form has a box for each scope: another value was put in by somebody else.
+            is_ours = scopes_catalogue.SCOPES.keys() >= set(chosen)
+            known = scopes_catalogue.in_order(chosen) if is_ours else ()
             scopes = scopes_catalogue.opened(scopes_catalogue.allowed(known, role))
             if not scopes:
                 return self._refusal(wanted.redirect_uri, wanted.state, DENIED)
@@ -283,9 +285,7 @@ class AuthorizationServer:
         state = sent.get("state")
         if state is not None and len(state) > STATE_CHARACTERS:
             raise OAuthError("invalid_request", "The state is too long.")
-        wanted = scopes_catalogue.known(sent.get("scope", "").split())
-        if wanted is None:
-            raise OAuthError("invalid_scope", "There is no such scope.")
+        wanted = scopes_catalogue.in_order(sent.get("scope", "").split())
         return RequestRow(
             client_id=client.id,
             client_name=client.name,
@@ -307,12 +307,10 @@ class AuthorizationServer:
 
     @staticmethod
     def _narrowed(sent: Mapping[str, str], held: Sequence[str]) -> Sequence[str]:
-        if "scope" not in sent:
-            return held
-        wanted = scopes_catalogue.known(sent["scope"].split())
-        if not wanted or set(wanted) - set(held):
+        wanted = scopes_catalogue.in_order(sent.get("scope", "").split())
+        if set(wanted) - set(held):
             raise OAuthError("invalid_scope", "A refresh never widens what was allowed.")
-        return wanted
+        return wanted or held
 
     async def _issue(
         self,
