@@ -215,6 +215,12 @@ async def test_an_address_that_only_looks_like_one_is_none(agent: Agent, url: st
     assert answer.json()["error"]["code"] == wire.INVALID_PARAMS
 
 
+@pytest.mark.parametrize("cursor", [None, ""])
+async def test_an_empty_cursor_starts_at_the_first_page(agent: Agent, cursor: str | None) -> None:
+    answer = await agent.ask("tools/list", {"cursor": cursor})
+    assert answer.json()["result"]["tools"]
+
+
 async def test_a_cursor_that_was_never_given_is_refused(agent: Agent) -> None:
     answer = await agent.ask("tools/list", {"cursor": "2"})
     assert answer.json()["error"]["code"] == wire.INVALID_PARAMS

@@ -112,10 +112,53 @@ async def test_an_argument_that_cannot_be_kept_is_refused_by_its_name(
     assert len(rows) == 1
 
 
-async def test_what_may_be_left_out_may_be_null(two_stores: TwoStores) -> None:
+def outcome(tool: Tool, given: dict[str, Any]) -> Any:
+    """Return what a tool reads from arguments, or why it refuses them."""
+    try:
+        read = tool.read(given)
+    except InvalidArguments as error:
+        return error.problems
+    return read, read.model_fields_set
+
+
+async def test_every_tool_takes_null_for_an_optional_argument_as_absent(
+    two_stores: TwoStores,
+) -> None:
+    usual = {
+        **everything(two_stores.ann),
+        **WRITES,
+        "platform_query": {"query": "{ shop { name } }"},
+    }
+    wrong, checked = [], 0
+    for name, tool in stores_registry(two_stores.service).tools.items():
+        needed = tool.input_schema.get("required", ())
+        taken: dict[str, Any] = tool.input_schema["properties"]
+        nulls = {one: None for one in taken if one not in needed}
+        bare = {one: value for one, value in usual[name].items() if one in needed}
+        cases = [(bare, {**bare, **nulls})]
+        for one in nulls:
+            rest = {key: value for key, value in usual[name].items() if key != one}
+            cases.append((rest, {**rest, one: None}))
+            if one == "cursor":
+                cases.append((rest, {**rest, one: ""}))
+        wrong += [
+            (name, given)
+            for absent, given in cases
+            if outcome(tool, given) != outcome(tool, absent)
+        ]
+        wrong += [(name, one) for one in needed if is_taken(tool, {**usual[name], one: None})]
+        checked += len(cases) + len(needed)
+    assert wrong == []
+    assert checked > 200
+
+
+async def test_a_client_that_sends_every_argument_reads_the_first_page(
+    two_stores: TwoStores,
+) -> None:
     agent = await two_stores.agent(two_stores.ann)
     whole = result(await agent.call("list_orders"))
-    assert result(await agent.call("list_orders", cursor=None, since=None, customer=None)) == whole
+    nulls = {"limit": None, "since": None, "customer": None, "include_tests": None}
+    assert result(await agent.call("list_orders", cursor="", **nulls)) == whole
     assert result(await agent.call("list_orders", limit=25.0)) == whole
 
 

@@ -13,7 +13,6 @@ FOREIGN = re.compile(r"bob|\b2[0-9]{6}\b|2000000")
 pytestmark = pytest.mark.anyio
 
 CURSORS = (
-    "",
     "x",
     "W10",
     "bnVsbA",

@@ -362,6 +362,8 @@ async def test_prompts_are_filled(two_stores: TwoStores) -> None:
     for name, arguments, said in (
         ("weekly_sales_review", {"period": "90d"}, "the last 90d"),
         ("weekly_sales_review", {}, "the last 7d"),
+        ("weekly_sales_review", {"period": None}, "the last 7d"),
+        ("weekly_sales_review", None, "the last 7d"),
         ("inventory_risk", {"threshold": "12"}, "threshold 12"),
     ):
         answer = await agent.ask("prompts/get", {"name": name, "arguments": arguments})

@@ -171,7 +171,7 @@ class McpServer:
     @staticmethod
     def _page(call: ToolCall, name: str, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Answer a whole list: it has one page, so no cursor was ever given out."""
-        if call.request.params.get("cursor") is not None:
+        if call.request.params.get("cursor") not in (None, ""):
             raise RpcError(wire.INVALID_PARAMS, "There is no such cursor.")
         return {name: listed}
 
@@ -233,7 +233,10 @@ class McpServer:
         prompt = self.registry.prompts.get(_text(params, "name"))
         if prompt is None:
             raise RpcError(wire.INVALID_PARAMS, "There is no such prompt.")
-        given = params.get("arguments", {})
+        given = params.get(ARGUMENTS)
+        given = {} if given is None else given
+        if isinstance(given, dict):
+            given = {name: one for name, one in given.items() if one is not None}
         if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
             raise RpcError(wire.INVALID_PARAMS, "The arguments of a prompt are texts.")
         missing = [one.name for one in prompt.arguments if one.required and one.name not in given]

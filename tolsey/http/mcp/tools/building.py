@@ -37,14 +37,21 @@ class ToolArguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _whole(cls, given: object) -> object:
-        """Take 1.0 as 1: to a schema they are the same number."""
+    def _normalize(cls, given: object) -> object:
+        """Leave out optional arguments that are null, and take 1.0 as 1, the same number to a schema.
+
+        Clients in strict mode have to send every argument: they send null for one that the model omits.
+        """
         if not isinstance(given, Mapping):
             return given
-        return {
-            name: int(value) if isinstance(value, float) and value.is_integer() else value
-            for name, value in given.items()
-        }
+        taken: dict[str, object] = {}
+        for name, value in given.items():
+            field = cls.model_fields.get(name)
+            is_empty = value is None or (name == "cursor" and value == "")
+            if is_empty and field is not None and not field.is_required():
+                continue
+            taken[name] = int(value) if isinstance(value, float) and value.is_integer() else value
+        return taken
 
 
 class Nothing(ToolArguments):
