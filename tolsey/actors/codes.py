@@ -181,6 +181,9 @@ SELLING: Final = {
     "guard_failed": Code(
         "Something else has to happen before; `allowed` lists what you can do now.", 409
     ),
+    "file_of_deal": Code(
+        "The file belongs to a deal's data room and can't be deleted: read it in the deal.", 409
+    ),
     "file_refused": Code(
         "The file is not what it claims to be, or not of a type that is taken.", 422
     ),

@@ -102,6 +102,23 @@ async def test_a_file_is_read_by_whom_its_level_is_open_to_and_every_look_is_wri
     assert (await opened(operator, deal["id"], full["id"])).status_code == 200
 
 
+async def test_a_deals_file_is_read_and_deleted_nowhere_but_in_its_deal(
+    table: Table, database: Database
+) -> None:
+    deal = await signed(table, table.ben)
+    made = (await put(table.ann, deal["id"])).json()
+    path = f"/api/files/{made['id']}"
+
+    assert (await table.ann.browser.get(path)).status_code == 404
+    refused = await table.ann.browser.delete(path)
+    assert (refused.status_code, refused.json()["code"]) == (409, "file_of_deal")
+    for other in (table.ben, table.eve):
+        assert (await other.browser.delete(path)).status_code == 404
+    assert len(await database.fetch("SELECT FROM files WHERE id = $1", made["id"])) == 1
+    for party in (table.ann, table.ben):
+        assert (await opened(party, deal["id"], made["id"])).status_code == 200
+
+
 async def test_an_address_expires_and_opens_nothing_else(table: Table, clock: Any) -> None:
     deal = await signed(table, table.ben)
     made = (await put(table.ann, deal["id"])).json()

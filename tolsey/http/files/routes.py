@@ -3,14 +3,14 @@
 from quart import Blueprint, Response, request
 from quart_schema import tag_blueprint
 
-from tolsey.actors.refusals import NotFound, Unavailable
+from tolsey.actors.refusals import Conflict, NotFound, Unavailable
 from tolsey.http.answers.base import NoBody, NoContent
 from tolsey.http.answers.stores.files import AddressAnswer, FileAnswer
 from tolsey.http.clients.objects import ObjectGone, ObjectsAway
 from tolsey.http.files.keeping import PATH
 from tolsey.http.web.access import member_of, public, session, store_of
 from tolsey.http.web.context import service
-from tolsey.storage.records.files import FileRecord
+from tolsey.storage.records.files import DEAL_PURPOSE, FileRecord
 
 routes = Blueprint("files", __name__, url_prefix=PATH)
 tag_blueprint(routes, ["Files"])
@@ -48,6 +48,9 @@ async def _file_of_caller(file_id: str) -> FileRecord:
 async def get_file(file_id: str) -> AddressAnswer:
     """Read what a file is, and an address that gives its bytes for a minute, without a session."""
     file = await _file_of_caller(file_id)
+    # The deal's own route checks what the stage opens, and records the view (rules/marketplace#data-room).
+    if file.purpose == DEAL_PURPOSE:
+        raise no_such_file()
     try:
         url, until = await service().files.address(file)
     except ObjectsAway as error:
@@ -58,8 +61,15 @@ async def get_file(file_id: str) -> AddressAnswer:
 @routes.delete("/<file_id>")
 @session
 async def delete_file(file_id: str) -> tuple[NoBody, NoContent]:
-    """Take a file away before its time."""
+    """Delete a file before it expires. A file of a deal stays."""
     file = await _file_of_caller(file_id)
+    # The deal's ledger names it, and the other party relies on it (rules/marketplace#data-room).
+    if file.purpose == DEAL_PURPOSE:
+        raise Conflict(
+            "This file belongs to a deal's data room and can't be deleted. To read it, use"
+            " GET /api/marketplace/deals/{dealId}/files/{fileId}.",
+            code="file_of_deal",
+        )
     try:
         await service().files.remove(file)
     except ObjectsAway as error:

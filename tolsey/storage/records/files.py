@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from tolsey.storage.owners import ID_ALONE, Belongs, RowOwner
 from tolsey.storage.tables import Personal, stored
+
+DEAL_PURPOSE: Final = "deal"
+"""The purpose of a file in a deal's data room. Only the deal's own routes serve such a file."""
 
 
 @stored(

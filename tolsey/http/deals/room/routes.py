@@ -34,7 +34,7 @@ from tolsey.http.web.access import caller, session
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.paging import PageQuery
-from tolsey.storage.records.files import FileRecord
+from tolsey.storage.records.files import DEAL_PURPOSE, FileRecord
 from tolsey.storage.records.selling.deals import DealFile, Side
 from tolsey.storage.selling import deals, listings
 
@@ -79,7 +79,7 @@ async def add_file(deal_id: str, query_args: FileQuery) -> tuple[DealFileAnswer,
             id=file_id,
             organization_id=whose,
             store_id=None,
-            purpose="deal",
+            purpose=DEAL_PURPOSE,
             name=query_args.name,
             content_type=content_type,
             sha256=sha256,
