@@ -2,14 +2,17 @@
 
 import importlib
 import pkgutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, get_args
 
 import pytest
+from quart import formparser
 
-from tests.http.people import Person, SignUp, made_operator, settings_of
+from tests.http.people import Browser, Person, SignUp, made_operator, settings_of
 from tests.http.test_tenants import address_of, body_of, routes_of, things_of
 from tolsey import http as folder
+from tolsey.http.layout.forms import count_fields
+from tolsey.http.oauth import parameters
 from tolsey.http.web.access import Access
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.edge import Edge
@@ -62,6 +65,66 @@ async def test_no_operator_acts_without_saying_why(
     assert acts >= 9
     rows = await live.service.database.fetch("SELECT FROM audit_log WHERE event LIKE 'admin.%'")
     assert rows == []
+
+
+def multipart(fields: int) -> tuple[bytes, str]:
+    part = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+    return part * fields + b"--b--\r\n", "multipart/form-data; boundary=b"
+
+
+def urlencoded(fields: int) -> tuple[bytes, str]:
+    return b"&".join([b"a=1"] * fields), "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("fields", [0, 1, 2, 1_000, 1_001])
+@pytest.mark.parametrize("written", [urlencoded, multipart])
+def test_the_fields_of_a_form_are_counted_in_its_bytes(
+    written: Callable[[int], tuple[bytes, str]], fields: int
+) -> None:
+    body, content_type = written(fields)
+    mimetype, _, boundary = content_type.partition("; boundary=")
+    assert count_fields(body, mimetype, boundary) == fields
+
+
+async def test_a_form_of_100_000_fields_reaches_no_parser(
+    edge: Edge, operator: Person, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(*args: Any, **kwargs: Any) -> Any:
+        parsed.append(args)
+        return []
+
+    parsed: list[Any] = []
+    for parser in ("parse_qsl", "MultiPartParser"):
+        monkeypatch.setattr(formparser, parser, parse)
+    monkeypatch.setattr(parameters, "parse_qsl", parse)
+    things, stranger, forms = await things_of(operator), browser(), 0
+    large = b"&" * 99_999, "application/x-url-encoded"
+    for method, rule, access in routes_of(edge):
+        if method != "POST" or rule.startswith("/api/") or rule == "/oauth/register":
+            continue
+        for body, content_type in (urlencoded(100_000), (multipart(9_000)), large):
+            for who in (operator.browser, stranger):
+                answer = await who.post(
+                    address_of(rule, things), content=body, headers={"Content-Type": content_type}
+                )
+                # The endpoints for programs refuse a form of more than 16 KiB.
+                expected = {400, 413} if rule.startswith("/oauth/") else {400}
+                assert answer.status_code in expected, (rule, access, answer.status_code)
+        forms += 1
+    assert forms >= 9
+    assert parsed == []
+
+
+async def test_a_form_of_1_000_fields_is_read_and_of_one_more_is_refused(
+    operator: Person,
+) -> None:
+    for written in (urlencoded, multipart):
+        for fields, status in ((1_000, 422), (1_001, 400)):
+            body, content_type = written(fields)
+            sent = {"Content-Type": content_type}
+            answer = await operator.browser.post("/login", content=body, headers=sent)
+            assert answer.status_code == status, (written, fields)
+    assert "at most 1,000 fields" in answer.text
 
 
 async def test_no_page_fails_on_a_form_that_holds_a_nul(edge: Edge, operator: Person) -> None:

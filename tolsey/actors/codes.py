@@ -82,6 +82,7 @@ REQUESTS: Final = {
     "request_in_progress": Code(
         "A request with this key is still running: try again in a moment.", 409
     ),
+    "too_many_fields": Code("A form can have at most 1,000 fields: send fewer fields.", 400),
     "too_many_reports": Code(
         "Your organization is reading several reports at once: wait a second.", 429
     ),

@@ -10,6 +10,7 @@ from quart.asgi import ASGIHTTPConnection
 from quart.wrappers.request import Body
 from werkzeug.exceptions import RequestTimeout
 
+from tolsey.http.layout.forms import BoundedFormParser
 from tolsey.http.web.json import JsonRequest
 
 UPLOADS: Final = re.compile(r"/api/marketplace/deals/[^/]+/files")
@@ -42,9 +43,10 @@ class PacedBody(Body):
 
 
 class PacedRequest(JsonRequest):
-    """A request whose body is as large as its route takes."""
+    """A request whose body is as large as its route takes, and whose forms have a bound."""
 
     body_class = PacedBody
+    form_data_parser_class = BoundedFormParser
 
     def __init__(self, method: str, scheme: str, path: str, *args: Any, **kwargs: Any) -> None:
         is_upload = method == "POST" and UPLOADS.fullmatch(path) is not None

@@ -6,12 +6,18 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 from quart import request
+from quart.formparser import FormDataParser
+from quart.wrappers.request import Body
+from typing_extensions import override
 
-from tolsey.http.layout.catalogue import _
+from tolsey.actors.refusals import Refusal
+from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.web.api_model import ApiModel
 
 Model = TypeVar("Model", bound=ApiModel)
 
+MOST_FIELDS: Final = 1_000
+MULTIPART: Final = "multipart/form-data"
 WHOLE: Final = ""
 """Where the error of no single field is kept."""
 OWN_SENTENCE: Final = ""
@@ -39,6 +45,43 @@ class Misfilled(Exception):  # noqa: N818 - it says what the form is
     def __init__(self, errors: Mapping[str, str]) -> None:
         super().__init__("a form cannot be read")
         self.errors = errors
+
+
+class TooManyFields(Refusal):
+    """A form has more fields than the service reads (rules/requests#sizes)."""
+
+    code = "too_many_fields"
+
+    def __init__(self) -> None:
+        super().__init__(marked("A form can have at most 1,000 fields. Send fewer fields."))
+
+
+def count_fields(body: bytes, mimetype: str, boundary: str) -> int:
+    """Count the fields of a form in its bytes, without parsing it; separators alone count, too."""
+    if mimetype == MULTIPART:
+        return max(body.count(b"--" + boundary.encode()) - 1, 0)
+    return body.count(b"&") + 1 if body else 0
+
+
+class BoundedFormParser(FormDataParser):
+    """A parser that refuses a form of too many fields before it parses it.
+
+    Quart reads any number of urlencoded fields, and the event loop waits meanwhile.
+    """
+
+    @override
+    async def parse(
+        self,
+        body: Body,
+        mimetype: str,
+        content_length: int | None,
+        options: dict[str, str] | None = None,
+    ) -> Any:
+        if mimetype in self.parse_functions:
+            boundary = (options or {}).get("boundary", "")
+            if count_fields(await body, mimetype, boundary) > MOST_FIELDS:
+                raise TooManyFields
+        return await super().parse(body, mimetype, content_length, options)
 
 
 async def sent() -> dict[str, str]:
