@@ -1,6 +1,7 @@
 """Deals as their parties, members, strangers and operators see them, on the real actors and database."""
 
 import hashlib
+import itertools
 from datetime import timedelta
 from typing import Any
 
@@ -307,6 +308,38 @@ async def test_a_declined_document_leaves_the_deal_where_it_is_and_another_can_b
     )
     assert (outside.status_code, outside.json()["hostedUrl"]) == (201, None)
     assert (await table.sign(table.ben, outside.json()["id"])).json()["code"] == "conflict"
+
+
+async def test_a_document_of_another_stage_is_refused_with_the_moves_of_the_caller(
+    table: Table,
+) -> None:
+    asked = (await table.access(table.ben)).json()
+    wants = f"/api/vendor/marketplace/deals/{asked['id']}/request-signature"
+
+    async def is_refused(*kinds: str) -> None:
+        for who, kind in itertools.product((table.ann, table.ben), kinds):
+            answer = await who.browser.post(wants, json={"documentType": kind})
+            assert (answer.status_code, answer.json()["code"]) == (409, "invalid_transition"), kind
+            assert answer.json()["allowed"] == (await table.deal(who, asked["id"]))["allowed"]
+
+    await is_refused("NDA", "LOI", "APA")
+    let_in = (await table.advance(table.ann, asked, "access.approve")).json()
+    await is_refused("LOI", "APA")
+    for who in (table.ann, table.ben):
+        await table.sign(who, let_in["signatureId"])
+    await is_refused("NDA", "LOI", "APA")
+    made = await table.ben.browser.post(
+        f"{MARKET}/deals/{asked['id']}/offers", json={"amount": PRICE}
+    )
+    await is_refused("LOI")
+    await table.ann.browser.post(f"{MARKET}/offers/{made.json()['offer']['id']}/accept")
+    await is_refused("NDA")
+    # The machine has this move, and a guard of it names what is missing.
+    early = await table.ann.browser.post(wants, json={"documentType": "APA"})
+    assert (early.status_code, early.json()["code"]) == (409, "guard_failed")
+    assert early.json()["allowed"] == (await table.deal(table.ann, asked["id"]))["allowed"]
+    await table.advance(table.ben, await table.deal(table.ben, asked["id"]), "withdraw")
+    await is_refused("NDA", "LOI", "APA")
 
 
 async def test_a_business_is_sold_from_the_first_question_to_the_closing(

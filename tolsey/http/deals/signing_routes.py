@@ -18,7 +18,7 @@ from tolsey.actors.listing.deals.messages import (
     ViewDocument,
 )
 from tolsey.actors.listing.deals.signatures import chain
-from tolsey.actors.listing.deals.signatures.signing import PLATFORM
+from tolsey.actors.listing.deals.signatures.signing import PLATFORM, require_stage
 from tolsey.actors.listing.machines import OPERATOR
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import Forbidden, NotFound
@@ -88,6 +88,12 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
     deal_id = party.deal.id
     running, deal = service(), party.deal
     (view,) = await ask(listing(deal.listing_id), ReadDeals((deal_id,), now()))
+    # The text names the offer and the price that the deal has at these stages, and only then.
+    require_stage(
+        view.deal.stage,
+        data.document_type,
+        view.of_buyer if side is Side.BUYER else view.of_seller,
+    )
     offered = await listings.find(running.database, deal.listing_id)
     if offered is None:
         raise NotFound("There is no such deal.")

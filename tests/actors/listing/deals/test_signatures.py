@@ -1,5 +1,6 @@
 """Signatures: the published vector, and that no byte of a chain changes unseen."""
 
+import itertools
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,8 +12,14 @@ from hypothesis import strategies as st
 
 from tests.golden.cases import golden
 from tolsey.actors.listing import evidence
-from tolsey.actors.listing.deals.signatures import chain
-from tolsey.storage.records.selling.deals import LegalSignature, SignatureEvent, SignatureStatus
+from tolsey.actors.listing.deals.signatures import chain, signing
+from tolsey.actors.refusals import InvalidTransition
+from tolsey.storage.records.selling.deals import (
+    DealStage,
+    LegalSignature,
+    SignatureEvent,
+    SignatureStatus,
+)
 
 VECTOR: dict[str, Any] = golden("esign_vector.json")
 DOCUMENT = evidence.sha256(bytes.fromhex(VECTOR["documentHex"]))
@@ -98,3 +105,21 @@ def test_a_signature_makes_no_move_that_its_machine_does_not_have() -> None:
     for event in ("sign", "view", "request", "decline", "void"):
         with pytest.raises(LookupError):
             chain.happened(ended, event, at=signature.requested_at, by="u", role="buyer", data={})
+
+
+def test_a_document_is_requested_at_its_stages_alone() -> None:
+    requested, allowed = set(), set()
+    for stage, kind in itertools.product(DealStage, chain.SIGNED_BY_ALL):
+        try:
+            signing.require_stage(stage, kind, ["withdraw"])
+            requested.add((kind, stage))
+        except InvalidTransition as refused:
+            allowed.add(tuple(refused.fields["allowed"]))
+
+    assert requested == {
+        ("NDA", "NDA_PENDING"),
+        ("LOI", "UNDER_OFFER"),
+        ("APA", "UNDER_OFFER"),
+        ("APA", "DUE_DILIGENCE"),
+    }
+    assert allowed == {("withdraw",)}

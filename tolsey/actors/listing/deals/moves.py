@@ -1,7 +1,8 @@
 """Which moves a deal can make: their names, who may ask for them when, and what has to stand before (rules/marketplace#stages)."""
 
+from dataclasses import replace
 from enum import StrEnum
-from typing import Final, NoReturn
+from typing import Final
 
 from tolsey.actors.listing import machines
 from tolsey.actors.listing.deals import guards, marks
@@ -90,18 +91,24 @@ class GuardFailed(Conflict):
     code = "guard_failed"
 
 
-def target_of(case: DealCase, event: str) -> Stage:
-    """Say where an event leads, or raise why it may not happen."""
+def target_of(case: DealCase, event: str, *, asker: str | None = None) -> Stage:
+    """Return the stage that an event leads to, or raise why it may not happen.
+
+    A refusal lists what `asker` may do instead; without one, what the actor may do.
+    """
     deal = case.deal
+    can = list(allowed(replace(case, actor=asker or case.actor)))
     move = machines.DEAL.move(deal.stage, event)
     # Who may never send it is the wrong party, whatever the stage (rules/marketplace#answers).
     may_ever = machines.DEAL.knows(case.actor, event)
     if not may_ever or (move is not None and case.actor not in move.actors):
-        raise Forbidden("This move is not yours to make.", allowed=list(allowed(case)))
+        raise Forbidden("This move is not yours to make.", allowed=can)
     if move is None:
-        _refuse(case, f"A deal at {deal.stage} cannot take {event}.")
+        raise InvalidTransition(f"A deal at {deal.stage} cannot take {event}.", can)
     if is_paused(case.state, deal.id) and event not in UNPAUSED:
-        _refuse(case, "Another buyer has the exclusivity now: this deal waits until it ends.")
+        raise InvalidTransition(
+            "Another buyer has the exclusivity now: this deal waits until it ends.", can
+        )
     if missing := guards.wanted(case, event):
         raise Unprocessable(
             f"This needs {', '.join(missing)}.",
@@ -111,12 +118,8 @@ def target_of(case: DealCase, event: str) -> Stage:
     for table in (guards.STANDS, guards.SAYS):
         guard = table.get(event)
         if guard is not None and (why := guard(case)) is not None:
-            raise GuardFailed(why, allowed=list(allowed(case)))
+            raise GuardFailed(why, allowed=can)
     return Stage(move.to)
-
-
-def _refuse(case: DealCase, why: str) -> NoReturn:
-    raise InvalidTransition(why, list(allowed(case)))
 
 
 def camel(name: str) -> str:

@@ -1,11 +1,12 @@
 """Decisions about signatures: asked for, seen, given and ended; the last one moves the deal in the same commit."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
-from tolsey.actors.listing import evidence
+from tolsey.actors.listing import evidence, machines
 from tolsey.actors.listing.deals.cases import DealCase, is_paused
 from tolsey.actors.listing.deals.messages import (
     EndSignature,
@@ -41,6 +42,18 @@ Answer = Decision[ListingState, SignatureView]
 PLATFORM: Final = "PLATFORM"
 
 
+def require_stage(stage: str, document_type: str, allowed: Sequence[str]) -> None:
+    """Raise InvalidTransition unless a deal at this stage can have the document signed."""
+    event = chain.SIGNED_BY_ALL[document_type]
+    if machines.DEAL.move(stage, event) is None:
+        stages = " or ".join(source for source, one in machines.DEAL.moves if one == event)
+        raise InvalidTransition(
+            f"This deal is at {stage}. The {document_type} can be requested only at {stages}:"
+            " bring the deal there first.",
+            list(allowed),
+        )
+
+
 def request(state: ListingState, message: RequestSignature) -> Answer:
     """Put a document before both parties, if the deal could go on once it is signed."""
     turn = DealTurn(state, message.at)
@@ -58,7 +71,7 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     if message.basis != head.deal.hash:
         raise Conflict("The deal moved meanwhile: ask for the document again.")
     event = chain.SIGNED_BY_ALL[message.document_type]
-    target_of(_case(turn, head, may_sell=message.may_sell), event)
+    target_of(_case(turn, head, may_sell=message.may_sell), event, asker=message.actor)
     asked = _asked(message)
     data = {
         "documentType": message.document_type,
