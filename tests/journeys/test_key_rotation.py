@@ -1,4 +1,7 @@
-"""Keys are changed under a service that has sealed something everywhere; the run is killed, goes on, and the old key goes."""
+"""Keys are changed under a service that has sealed something everywhere; the run is killed, goes on, and the old key goes.
+
+Processes that serve meanwhile are reloaded as the runbook says.
+"""
 
 import asyncio
 import json
@@ -24,6 +27,7 @@ from tests.journeys.conftest import (
     sign_up,
     signed,
 )
+from tests.journeys.served import Fleet, load, recorded
 from tests.journeys.strangers import LISTINGS, browsing, listing_of, quiet
 from tests.storage.test_rotation import NEW, OLD
 from tolsey.sandbox.commerce.platform import Platform
@@ -186,3 +190,36 @@ async def test_a_rotation_that_was_killed_goes_on_and_the_new_key_alone_is_enoug
         assert not await live.service.database.fetch("SELECT FROM dead_letters")
         path = f"/api/stores/{seller.store_id}/integrations/commerce"
         assert (await browser.get(path)).json()["status"] == "active"
+
+
+@pytest.mark.timeout(900)
+async def test_keys_are_rotated_by_the_runbook_under_load_and_no_request_fails(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    of_servers = {
+        "DATABASE_URL": str(settings.database_url),
+        "REDIS_URL": str(settings.redis_url),
+        "COMMERCE_URL_TEMPLATE": settings.commerce_url_template,
+    }
+    written = tmp_path / ".env"  # a reload reads the file again
+    written.write_text(f"ENCRYPTION_KEYS={OLD}\n")
+    fleet = Fleet(tmp_path, free_port(), {**of_servers, "ENCRYPTION_KEYS": ""})
+    fleet.start()
+    try:
+        address = await fleet.ready()
+        async with load(address, works=True) as seen:
+            for turn, ring in enumerate((f"{OLD},{NEW}", f"{NEW},{OLD}")):
+                written.write_text(f"ENCRYPTION_KEYS={ring}\n")
+                fleet.process.send_signal(signal.SIGHUP)
+                for stopped in (1, 2):
+                    await fleet.until_said("process.stopped", 2 * turn + stopped)
+                await seen.more(60)
+        fleet.process.send_signal(signal.SIGTERM)
+        assert await fleet.wait() == 0
+    finally:
+        fleet.end()
+
+    assert seen.failures == []
+    assert set(seen.answers) == {200}
+    assert seen.kept == await recorded(database)
+    assert fleet.said("streams.not_sealed_by_us") == []

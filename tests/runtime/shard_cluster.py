@@ -22,7 +22,7 @@ from tolsey.storage.runtime.presence import Look, Presence
 from tolsey.storage.runtime.streams import Address, Channel, Streams
 from tolsey.storage.sealing.sealed import Vault
 
-VAULT = Vault({"k1": secrets.token_bytes(32)})
+KEYS = {name: secrets.token_bytes(32) for name in ("k1", "k2")}
 
 
 class ShardCluster:
@@ -54,7 +54,12 @@ class Tap(Streams):
     cut: Channel | None = None
     """Frames of this channel are thrown away instead of being sent."""
 
+    def __init__(self, url: str, deployment: str, vault: Vault) -> None:
+        super().__init__(url, deployment, vault)
+        self.sealed_with: set[str] = set()
+
     async def send(self, frames: Mapping[Address, bytes]) -> list[Address]:
+        self.sealed_with.add(self._key_id)
         return await super().send({a: body for a, body in frames.items() if a[1] != self.cut})
 
 
@@ -77,6 +82,7 @@ class Home:
     def __init__(self, joined: ShardCluster, name: str, **options: Any) -> None:
         self.joined = joined
         self.name = name
+        self.vault = Vault({name: KEYS[name] for name in options.pop("keys", ("k1",))})
         self.options = {"poll_seconds": 0.05, **options}
         self.dead = False
         self._end = asyncio.Event()
@@ -97,7 +103,7 @@ class Home:
         stored = slots.Slots(database)
         deployment = await stored.deployment()
         self.presence = Line(self.joined.redis_url, deployment)
-        self.streams = Tap(self.joined.redis_url, deployment, VAULT)
+        self.streams = Tap(self.joined.redis_url, deployment, self.vault)
         self.shard = Shard(
             self.runtime,
             self.presence,

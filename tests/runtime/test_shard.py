@@ -22,7 +22,7 @@ from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, ShardUnavailable, TurnFailed
 from tolsey.runtime.shards import ownership, routing
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
-from tolsey.runtime.shards.membership import read_line
+from tolsey.runtime.shards.membership import Heartbeat, choose_key, read_line
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.runtime.turns.scheduler import REQUEST_ID
@@ -622,6 +622,49 @@ async def test_a_frame_that_is_not_ours_or_comes_twice_changes_nothing(
     assert await a.ask(counter(key), Add(1)) == 2
     assert await total(here, key) == 2
     await until(lambda: b.streams.refused == 2 * len(frames) + 1)
+
+
+@pytest.mark.parametrize(
+    ("own", "announced", "chosen"),
+    [
+        (["k2", "k1"], [], "k2"),
+        (["k2", "k1"], [["k1", "k2"], ["k2", "k1"]], "k2"),
+        (["k2", "k1"], [["k2", "k1"], ["k1"]], "k1"),
+        (["k1", "k2"], [["k2"]], "k2"),
+        (["k3", "k2", "k1"], [["k1", "k2"], ["k2", "k3"]], "k2"),
+        (["k2", "k1"], [[]], "k2"),  # the release before, which announces nothing
+        (["k2", "k1"], [[], ["k1"]], "k1"),
+        (["k2", "k1"], [["k3"]], "k2"),
+    ],
+)
+def test_frames_are_sealed_with_the_first_key_that_every_live_member_announced(
+    own: list[str], announced: list[list[str]], chosen: str
+) -> None:
+    assert choose_key(own, announced) == chosen
+
+
+def test_a_heartbeat_announces_keys_and_one_of_the_release_before_announces_none() -> None:
+    assert read_line(Heartbeat(1, keys=("k2", "k1")).encode()).keys == ("k2", "k1")
+    assert read_line('{"beat":1,"host":"a","pid":7,"since":"","draining":false}').keys == ()
+
+
+async def test_processes_with_old_and_new_keys_answer_each_other_in_both_directions(
+    here: ShardCluster,
+) -> None:
+    async with here.join("b", keys=("k2", "k1")) as b:
+        async with here.join("a") as a:
+            await settled(a, b)
+            assert await a.ask(counter(b.key()), Add(1)) == 1
+            assert await b.ask(counter(a.key()), Add(2)) == 2
+            assert (a.streams.refused, b.streams.refused) == (0, 0)
+            assert b.streams.sealed_with == {"k1"}
+        async with here.join("c", keys=("k1", "k2")) as c, here.join("d", keys=("k2",)) as d:
+            await settled(b, c, d)
+            b.streams.sealed_with.clear()
+            for asker, owner in ((b, c), (c, b), (b, d), (d, c), (c, d)):
+                assert await asker.ask(counter(owner.key()), Add(0)) >= 0
+            assert (b.streams.refused, c.streams.refused, d.streams.refused) == (0, 0, 0)
+            assert b.streams.sealed_with == {"k2"}
 
 
 async def test_an_operation_of_another_process_answers_or_says_why_not(

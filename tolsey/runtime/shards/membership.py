@@ -1,6 +1,6 @@
 """What a deployment keeps of its processes: their lines, their mail, the map of slots."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ class Heartbeat:
     since: str = ""
     draining: bool = False
     """True when it is about to stop: it gets no more slots."""
+    keys: tuple[str, ...] = ()
+    """The ids of the keys with which it opens frames; a process of the release before announces none."""
 
     def encode(self) -> str:
         """Write it as JSON text."""
@@ -37,9 +39,19 @@ def read_line(text: str) -> Heartbeat:
             int(fields.get("pid", 0)),
             str(fields.get("since", "")),
             bool(fields.get("draining", False)),
+            tuple(map(str, fields.get("keys", ()))),
         )
     except (ValueError, KeyError, TypeError):
         return Heartbeat(0, draining=True)
+
+
+def choose_key(own: Sequence[str], announced: Iterable[Sequence[str]]) -> str:
+    """Choose the key that seals frames: the first of our own that every live member has announced.
+
+    A member that announced no keys is assumed to have ours. Without a common key the first one seals.
+    """
+    rings = [ring for ring in announced if ring]
+    return next((key for key in own if all(key in ring for ring in rings)), own[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,13 @@ class SlotMap(Protocol):
 
 class FrameStreams(FrameCarrier, Protocol):
     """What carries frames, opened and kept; `storage.runtime.streams.Streams` is the real one."""
+
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """List the keys with which it opens frames, in the order of their preference."""
+
+    def seal_with(self, key_id: str) -> None:
+        """Seal frames with this key from now on."""
 
     async def open(self, process: str) -> None:
         """Make this process's streams."""

@@ -29,6 +29,7 @@ from tolsey.runtime.shards.membership import (
     Member,
     Presences,
     SlotMap,
+    choose_key,
     read_line,
 )
 from tolsey.runtime.shards.placement import place
@@ -83,7 +84,13 @@ class Ownership:
         self._lease_seconds = lease_seconds
         self._observer = Observer(lease_seconds, gone, me=id)
         self._witness = Witness(self._ended) if witnesses else None
-        self._line = Heartbeat(0, socket.gethostname(), os.getpid(), datetime.now(UTC).isoformat())
+        self._line = Heartbeat(
+            0,
+            socket.gethostname(),
+            os.getpid(),
+            datetime.now(UTC).isoformat(),
+            keys=mail.key_ids,
+        )
         self._lines: dict[str, Heartbeat] = {}
         self._texts: dict[str, str] = {}
         self._written: set[str | None] = {None}
@@ -250,6 +257,9 @@ class Ownership:
         self._texts = look.processes
         self._lines = {process: read_line(text) for process, text in look.processes.items()}
         self._observe()
+        # Others may have read their keys before ours changed (rules/service#encryption-keys).
+        announced = [self._lines[process].keys for process in self.others()]
+        self._mail.seal_with(choose_key(self._mail.key_ids, announced))
         if self._witness is not None:
             self._witness.watch(p for p in self._lines if not self._observer.is_dead(p))
         if joined:

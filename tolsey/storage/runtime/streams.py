@@ -1,7 +1,8 @@
 """Frames between processes over Redis Streams: two streams for each process, read by it alone.
 
 A frame is sealed for the stream that it goes to: what passes through Redis tells nobody anything,
-and nobody without the service's keys can put a message into an actor's mailbox.
+and nobody without the service's keys can put a message into an actor's mailbox. The sealing key is
+one that every live process has (`membership.choose_key`), so that keys can change while frames travel.
 """
 
 from collections.abc import Mapping
@@ -51,11 +52,21 @@ class Streams:
         self.refused = 0
         """How many frames came that none of our keys had sealed."""
         self._vault = vault
+        self._key_id = vault.key_ids[0]
         self._prefix = f"tolsey:{{{deployment}}}:"
         self._line = RedisLine(url, timeout_seconds=timeout_seconds)
         self._reader = RedisLine(url, timeout_seconds=timeout_seconds)
         self._last: dict[bytes, bytes] = {}
         self._mine: dict[bytes, Channel] = {}
+
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """List the keys with which this process opens frames, in the order of their preference."""
+        return self._vault.key_ids
+
+    def seal_with(self, key_id: str) -> None:
+        """Seal frames with this key from now on."""
+        self._key_id = key_id
 
     async def open(self, process: str) -> None:
         """Make the two streams of this process, or make them again; read them from their start."""
@@ -75,7 +86,7 @@ class Streams:
         commands: list[Command] = []
         for address, body in frames.items():
             name = self._name(address)
-            wrapped = self._vault.wrap(body, name.decode())
+            wrapped = self._vault.wrap(body, name.decode(), self._key_id)
             commands.append(("XADD", name, b"NOMKSTREAM", *CUT, b"*", FIELD, wrapped))
         taken = await self._line.exchange(commands)
         return [address for address, id in zip(frames, taken, strict=True) if id is None]

@@ -135,9 +135,8 @@ class Vault:
             raise SealBroken("the seal does not fit") from error
         return plain.decode()
 
-    def wrap(self, raw: bytes, place: str) -> bytes:
-        """Seal bytes on their way to a place: `<length of key id><key id><nonce><ciphertext>`."""
-        key_id = self._active
+    def wrap(self, raw: bytes, place: str, key_id: str) -> bytes:
+        """Seal bytes on their way to a place with a key: `<length of key id><key id><nonce><ciphertext>`."""
         nonce = os.urandom(NONCE_BYTES)
         sealed = self._cipher(key_id, TRANSIT).encrypt(nonce, raw, place.encode())
         return bytes((len(key_id),)) + key_id.encode() + nonce + sealed
