@@ -46,6 +46,7 @@ from tolsey.actors.listing.deals.messages import (
 from tolsey.actors.listing.deals.signatures import chain
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
+from tolsey.http.deals import papers
 from tolsey.http.deals.sealing import rendition, seal
 from tolsey.http.deals.sealing.effects import DocumentSealing
 from tolsey.runtime.registry import Runtime
@@ -243,7 +244,7 @@ async def moves(url: str, *, quick: bool) -> None:
         await migrate(url)
         database, journal = await opened(stack, url)
 
-        actors = [ListingActor(database)]
+        actors = [ListingActor(database, partial(papers.nda_writer, database, "http://127.0.0.1"))]
         handlers = {TellPeople: tell_nobody}
         runtime = await stack.enter_async_context(
             await owning(actors, database, journal, handlers=handlers)
@@ -378,7 +379,12 @@ async def signing(url: str, *, quick: bool) -> None:
         ours = Signing(database)
         handlers = {TellPeople: tell_nobody, SealDocument: ours.seal}
         runtime = await stack.enter_async_context(
-            await owning([ListingActor(database)], database, journal, handlers=handlers)
+            await owning(
+                [ListingActor(database, partial(papers.nda_writer, database, "http://127.0.0.1"))],
+                database,
+                journal,
+                handlers=handlers,
+            )
         )
         before = measure.rss_bytes()
         _, first_whole = await ours.sign(runtime, 0)

@@ -2,9 +2,19 @@
 
 import re
 
+import anyio
+
+from tests.actors.listing.deals.market import Market, requests
+from tests.actors.listing.states import ID
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.strangers import LISTINGS, browsing
-from tolsey.service import Running
+from tolsey.actors.listing.deals import ledger, turns
+from tolsey.actors.listing.deals.messages import RequestAccess
+from tolsey.service import Running, running
+from tolsey.settings import Settings
+from tolsey.storage.database import Database
+from tolsey.storage.selling import deals
+from tolsey.storage.tables import table_of
 
 HTML = {"Accept": "text/html"}
 AMOUNT = {"amount": 2_000_000, "currency": "USD"}
@@ -86,3 +96,53 @@ async def test_where_it_is_ones_turn_comes_before_newer_deals(
         assert len(told) == 2
         assert turns == sorted(turns, reverse=True)
         assert turns[0]
+
+
+async def leave_without_nda(database: Database) -> None:
+    """Write a listing and deals as releases before left them when drawing up the NDA had failed."""
+    market = Market()
+    wishes = [
+        RequestAccess(
+            deal_id=f"deal_{number}",
+            buyer_id=f"org_{number}",
+            by="usr_2",
+            message=None,
+            may_sell=True,
+            at=market.now,
+        )
+        for number in (2, 3, 4)
+    ]
+    for wish in wishes:
+        assert market.take(requests, wish) is None
+    turn = turns.DealTurn(market.state, market.now)
+    for wish in wishes[:2]:
+        turn.move(wish.deal_id, "access.approve", actor="S")
+    market.follow(turn.decision("deal_2"))
+    written = [head.deal for head in market.state.deals.values()]
+    lines = [line for kept in market.lines.values() for line in kept]
+    for record in (market.state.listing, *written, *lines):
+        table = table_of(type(record))
+        await database.execute(table.insert, *table.values_of(record))
+
+
+async def test_a_start_draws_up_the_ndas_that_deals_never_got(
+    settings: Settings, database: Database
+) -> None:
+    async with running(settings, timers=False):
+        await leave_without_nda(database)
+
+    for _ in range(2):
+        async with running(settings, timers=False, poll_seconds=0.1):
+            with anyio.fail_after(240):
+                while await deals.without_nda(database, "", 1):
+                    await anyio.sleep(0.02)
+        assert not await database.fetch("SELECT FROM outbox WHERE key LIKE 'deal_%/nda'")
+        for number, wanted in ((2, ["NDA"]), (3, ["NDA"]), (4, [])):
+            found = await deals.signatures_of(database, f"deal_{number}")
+            assert [one.document_type for one in found] == wanted
+            deal = await deals.find(database, f"deal_{number}")
+            assert deal is not None
+            assert deal.listing_id == ID
+            lines = await deals.events(database, deal.id, 0, 100)
+            assert ledger.broken_at(deal.id, lines, deal.hash) is None
+            assert len(lines) == (3 if wanted else 1)

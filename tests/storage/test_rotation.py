@@ -15,6 +15,7 @@ from tolsey.actors.listing.actor import ListingActor
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.state import StoreState
+from tolsey.http.deals import papers
 from tolsey.runtime.actor import handles
 from tolsey.runtime.decision import Decision
 from tolsey.runtime.messages import ActorId, Message
@@ -203,7 +204,10 @@ async def test_an_actor_in_memory_writes_no_text_back_that_was_sealed_anew_on_di
     asked = {one.held_by: ActorId(one.held_by, ROWS[one.table][one.tenant]) for one in held}
     journal = Journal(database)
     async with Runtime(
-        [RewritingStore(database), RewritingListing(database)],
+        [
+            RewritingStore(database),
+            RewritingListing(database, partial(papers.nda_writer, database, "http://127.0.0.1")),
+        ],
         journal,
         Outbox(database),
         partial(slots.versions, database),

@@ -30,6 +30,7 @@ from tolsey.actors.storefront.actor import StorefrontActor
 from tolsey.actors.storefront.effects import StorefrontCalls, calibrate
 from tolsey.adapters import Adapters
 from tolsey.http.chat.terms import Terms
+from tolsey.http.deals import papers
 from tolsey.http.deals.asking import DealProviders
 from tolsey.http.deals.evidence.rooting import EsignRoots
 from tolsey.http.deals.owners import OwnerLooks
@@ -138,7 +139,10 @@ class Parts:
         return [
             StoreActor(self.database),
             OrganizationActor(self.database),
-            ListingActor(self.database),
+            ListingActor(
+                self.database,
+                partial(papers.nda_writer, self.database, self._settings.base_url),
+            ),
             JobActor(self.database),
             StorefrontActor(self.database),
         ]

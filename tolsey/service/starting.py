@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import structlog
 
+from tolsey.actors.listing.deals.messages import DrawUpNda
+from tolsey.actors.listing.messages import listing
 from tolsey.adapters import adapters
 from tolsey.http.app import create_app
 from tolsey.http.assistant.tools import tools_of
@@ -25,6 +27,7 @@ from tolsey.http.subaddresses.table import subaddresses
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import ASGIApp
 from tolsey.http.webhooks.table import receivers
+from tolsey.runtime.decision import Tell
 from tolsey.runtime.shards.shard import Shard
 from tolsey.service.joining import agents_of, join, last_alive
 from tolsey.service.parts import Parts
@@ -38,8 +41,12 @@ from tolsey.storage.limits import Limits
 from tolsey.storage.migrate import migrate
 from tolsey.storage.reports.pool import Reports
 from tolsey.storage.sealing import keys
+from tolsey.storage.selling import deals
 
 log = structlog.get_logger()
+
+NDA_PAGE = 200
+"""How many deals without an NDA one query of a start reads."""
 
 
 def now() -> datetime:
@@ -119,9 +126,24 @@ async def running(
             clock=clock,
         )
         app = _application(stack, service, parts)
+        await _draw_up_missing_ndas(parts)
         if timers:
             await start_timers(stack, runtime, database, clock)
         yield Running(service, app)
+
+
+async def _draw_up_missing_ndas(parts: Parts) -> None:
+    """Have listings draw up the NDAs that deals never got, which releases before did in a second commit."""
+    after = ""
+    while found := await deals.without_nda(parts.database, after, NDA_PAGE):
+        after = found[-1].id
+        at = parts.clock()
+        await parts.runtime.post(
+            [
+                Tell(listing(one.listing_id), DrawUpNda(deal_id=one.id, at=at), key=f"{one.id}/nda")
+                for one in found
+            ]
+        )
 
 
 def _application(stack: AsyncExitStack, service: Service, parts: Parts) -> ASGIApp:

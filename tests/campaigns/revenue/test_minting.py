@@ -25,6 +25,7 @@ from tolsey.actors.listing.verification.source import SourceInUse
 from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
+from tolsey.http.deals import papers
 from tolsey.http.selling.attestation import badge, main_figures
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
@@ -115,7 +116,7 @@ async def sales(database: Database) -> AsyncIterator[SellingService]:
         vault = Vault.from_keys(KEYRING)
         effects = ListingEffects(commerce, accounts, vault, database, platform.now)
         async with Runtime(
-            [ListingActor(database)],
+            [ListingActor(database, partial(papers.nda_writer, database, "http://127.0.0.1"))],
             journal,
             Outbox(database),
             partial(slots.versions, database),

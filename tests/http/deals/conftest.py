@@ -13,7 +13,7 @@ from tolsey.actors.listing.deals.messages import LookForOwner, SealDocument
 from tolsey.actors.mail import TellPeople
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
-from tolsey.http.deals import offers, signing_routes, threads
+from tolsey.http.deals import offers, papers, signing_routes, threads
 from tolsey.http.deals.evidence import routes as deal_evidence
 from tolsey.http.deals.pages import certificate
 from tolsey.http.deals.pages import room as deal_rooms
@@ -25,6 +25,7 @@ from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
 from tolsey.runtime.messages import Call
 from tolsey.runtime.registry import Runtime
+from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.runtime import slots
 from tolsey.storage.runtime.journal import Journal
@@ -59,11 +60,14 @@ def calls(told: list[TellPeople]) -> dict[type[Call[Any]], Any]:
 
 @pytest.fixture
 async def runtime(
-    database: Database, clock: Clock, calls: dict[type[Call[Any]], Any]
+    database: Database, settings: Settings, clock: Clock, calls: dict[type[Call[Any]], Any]
 ) -> AsyncIterator[Runtime]:
     journal = Journal(database)
     async with Runtime(
-        [OrganizationActor(database), ListingActor(database)],
+        [
+            OrganizationActor(database),
+            ListingActor(database, partial(papers.nda_writer, database, settings.base_url)),
+        ],
         journal,
         Outbox(database),
         partial(slots.versions, database),

@@ -31,10 +31,17 @@ class Table:
         )
 
     async def advance(
-        self, who: Person, deal: dict[str, Any], event: str, **given: Any
+        self,
+        who: Person,
+        deal: dict[str, Any],
+        event: str,
+        *,
+        headers: dict[str, str] | None = None,
+        **given: Any,
     ) -> httpx.Response:
         body = {"event": event, "expectedStage": deal["stage"], **given}
-        return await who.browser.post(f"{MARKET}/deals/{deal['id']}/advance", json=body)
+        path = f"{MARKET}/deals/{deal['id']}/advance"
+        return await who.browser.post(path, json=body, headers=headers)
 
     async def sign(self, who: Person, signature_id: str, **changed: Any) -> httpx.Response:
         """Look at the document, hash what is shown, and sign that."""

@@ -10,9 +10,10 @@ import pytest
 
 from tests.http.deals.table import MARKET, PRICE, Table, signed
 from tests.http.people import Clock, Person, add_member, made_operator
-from tolsey.actors.listing.deals.messages import DealDue
+from tolsey.actors.listing.deals.messages import DealDue, RequestSignature
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.mail import TellPeople
+from tolsey.runtime.errors import ShardUnavailable
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.selling import deals
@@ -84,6 +85,64 @@ async def test_a_repeat_with_its_key_asks_once(table: Table) -> None:
     assert third.json()["deal"] == first.json()["id"]
     own = await table.access(table.ann)
     assert (own.status_code, own.json()["code"]) == (409, "own_listing")
+
+
+@pytest.mark.parametrize("is_automatic", [True, False])
+async def test_nothing_comes_between_letting_a_buyer_in_and_drawing_up_the_nda(
+    table: Table, runtime: Runtime, monkeypatch: pytest.MonkeyPatch, is_automatic: bool
+) -> None:
+    path = f"/api/sell/listings/{table.listing_id}"
+    changed = await table.ann.browser.patch(path, json={"autoApproveAccess": is_automatic})
+    assert changed.status_code == 200, changed.text
+    ask = runtime.ask
+
+    async def ask_or_fail(to: Any, message: Any, **given: Any) -> Any:
+        if isinstance(message, RequestSignature):
+            raise ShardUnavailable("planted")
+        return await ask(to, message, **given)
+
+    monkeypatch.setattr(runtime, "ask", ask_or_fail)
+    answer = await table.access(table.ben, **{"Idempotency-Key": "let-in-1"})
+    if not is_automatic:
+        assert answer.json()["signatureId"] is None
+        answer = await table.advance(table.ann, answer.json(), "access.approve")
+
+    assert answer.is_success, answer.text
+    let_in = answer.json()
+    assert let_in["stage"] == "NDA_PENDING"
+    wanted = await table.ben.browser.get(f"{MARKET}/signatures/{let_in['signatureId']}")
+    assert (wanted.json()["documentType"], wanted.json()["status"]) == ("NDA", "PENDING")
+    assert wanted.json()["hostedUrl"].endswith(f"/{let_in['signatureId']}/document")
+    shown = await table.ben.browser.get(f"{MARKET}/signatures/{let_in['signatureId']}/document")
+    assert "Corner shop" in shown.text
+    for who in (table.ben, table.ann):
+        given = await table.sign(who, let_in["signatureId"])
+        assert given.status_code == 200, given.text
+    assert (await table.deal(table.ben, let_in["id"]))["stage"] == "NDA_SIGNED"
+    checked = await table.ben.browser.get(f"{MARKET}/deals/{let_in['id']}/verify")
+    assert (checked.json()["valid"], checked.json()["events"]) == (True, 4)
+
+
+@pytest.mark.parametrize("is_automatic", [True, False])
+async def test_a_repeat_of_an_approval_whose_answer_was_lost_returns_its_outcome(
+    table: Table, database: Database, is_automatic: bool
+) -> None:
+    path = f"/api/sell/listings/{table.listing_id}"
+    await table.ann.browser.patch(path, json={"autoApproveAccess": is_automatic})
+    key = {"Idempotency-Key": "let-in-1"}
+    first = await table.access(table.ben, **(key if is_automatic else {}))
+    asked = first.json()
+    if not is_automatic:
+        first = await table.advance(table.ann, asked, "access.approve", headers=key)
+    # The commit was made; what answered it died before it kept the answer.
+    await database.execute("UPDATE idempotency_keys SET answer = NULL, locked_until = NULL")
+    if is_automatic:
+        again = await table.access(table.ben, **key)
+    else:
+        again = await table.advance(table.ann, asked, "access.approve", headers=key)
+
+    assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert again.json()["signatureId"] is not None
 
 
 async def test_of_two_buyers_accepted_at_once_one_has_the_business(table: Table) -> None:

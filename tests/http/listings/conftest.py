@@ -17,6 +17,7 @@ from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.http.app import create_app
 from tolsey.http.clients.commerce.admin import API_VERSION, ShopifyAdmin
 from tolsey.http.clients.payments.revenue import RestrictedAccounts
+from tolsey.http.deals import papers
 from tolsey.http.people import auth, organizations
 from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
@@ -89,7 +90,10 @@ async def runtime(
     journal = Journal(database)
     vault = Vault.from_keys(str(settings.encryption_keys))
     async with Runtime(
-        [OrganizationActor(database), ListingActor(database)],
+        [
+            OrganizationActor(database),
+            ListingActor(database, partial(papers.nda_writer, database, settings.base_url)),
+        ],
         journal,
         Outbox(database),
         partial(slots.versions, database),

@@ -8,7 +8,7 @@ import structlog
 
 from tolsey.actors.listing import KIND, lifecycle
 from tolsey.actors.listing.deals.negotiating import following, reviewed
-from tolsey.actors.listing.deals.part import Deals
+from tolsey.actors.listing.deals.part import Deals, NdaWriters
 from tolsey.actors.listing.messages import (
     ClockTick,
     CreateListing,
@@ -108,8 +108,8 @@ class ListingActor(Actor[ListingState]):
         on(SyncGrantRefused, _refuse_grant),
     )
 
-    def __init__(self, database: Database) -> None:
-        self._deals = Deals(database)
+    def __init__(self, database: Database, nda_writer: NdaWriters) -> None:
+        self._deals = Deals(database, nda_writer)
         super().__init__(self._deals)
         self._database = database
 

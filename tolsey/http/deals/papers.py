@@ -6,11 +6,14 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tolsey.actors.listing.deals.marks import INSPECTION_DAYS
-from tolsey.actors.listing.deals.messages import DealView
 from tolsey.actors.listing.deals.metrics import compared
+from tolsey.actors.listing.deals.signatures.signing import DocumentDraft, WriteNda
 from tolsey.http.answers.market.deals import DealFiguresAnswer
 from tolsey.http.layout.catalogue import ENGLISH, read_in
 from tolsey.http.layout.words import money
+from tolsey.storage.database import Database
+from tolsey.storage.people import accounts
+from tolsey.storage.records.selling.deals import DealOffer, DealThread
 from tolsey.storage.records.selling.listing import ListingRecord
 
 VERSIONS: Final = {"NDA": "nda-2026-11", "LOI": "loi-2026-11-b", "APA": "apa-2026-11-b"}
@@ -24,19 +27,42 @@ FORMS: Final = Environment(
 )
 
 
+async def nda_writer(database: Database, base_url: str, seller_id: str, buyer_id: str) -> WriteNda:
+    """Read the names of a deal's parties, and return what writes its NDA."""
+    names = await accounts.names_of(database, [seller_id, buyer_id])
+
+    def write_nda(deal: DealThread, listing: ListingRecord, signature_id: str) -> DocumentDraft:
+        text = written(
+            "NDA", deal, listing, seller_name=names[seller_id], buyer_name=names[buyer_id]
+        )
+        return DocumentDraft(
+            text=text,
+            template_version=VERSIONS["NDA"],
+            hosted_url=document_url(base_url, signature_id),
+        )
+
+    return write_nda
+
+
+def document_url(base_url: str, signature_id: str) -> str:
+    """Return the address at which the parties read a document."""
+    return f"{base_url}/api/marketplace/signatures/{signature_id}/document"
+
+
 @read_in(ENGLISH)
 def written(
     document_type: str,
-    view: DealView,
+    deal: DealThread,
     listing: ListingRecord,
     *,
+    offer: DealOffer | None = None,
     seller_name: str,
     buyer_name: str,
     figures: DealFiguresAnswer | None = None,
     agreed: DealFiguresAnswer | None = None,
 ) -> str:
     """Write a document of a deal, as one self-contained page of HTML: in English, whoever asks for it."""
-    deal, offer, version = view.deal, view.offer, VERSIONS[document_type]
+    version = VERSIONS[document_type]
     price = money(deal.price, deal.currency) if deal.price and deal.currency else ""
     return FORMS.get_template(f"{version}.html").render(
         version=version,

@@ -15,12 +15,15 @@ from tolsey.http.billing.payout_accounts import require_seller_account
 from tolsey.http.web.access import RANKS, caller, is_administrator
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.runtime.errors import Duplicate
-from tolsey.runtime.messages import Message
+from tolsey.runtime.messages import ActorId, Message
 from tolsey.storage.people import accounts
 from tolsey.storage.records.selling.deals import DealThread, LegalSignature, Side
+from tolsey.storage.runtime import journal_turns
 from tolsey.storage.selling import deals
 
 OF_OPERATOR: Final = "operator"
+LAST_TURNS: Final = 200
+"""Among so many turns of a listing the first attempt of a repeated act is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +102,19 @@ async def may_sell(organization_id: str) -> bool:
 
 
 async def told(party: Party, message: Message[DealView]) -> DealAnswer:
-    """Tell a listing of a deal's; answers how it stands then, also to who repeats what was done."""
-    to = listing(party.deal.listing_id)
+    """Send a deal's message to its listing, and return the deal; a repeat of a committed act returns it, too."""
+    to, id = listing(party.deal.listing_id), new_id("move")
     try:
-        view = await ask(to, message, id=new_id("move"))
-    except Duplicate:
+        view = await ask(to, message, id=id)
+    except (Duplicate, Refusal) as error:
+        # The first attempt under this Idempotency-Key moved the deal, so the repeat is refused at its new stage.
+        if isinstance(error, Refusal) and not await _has_been_taken(to, id):
+            raise
         (view,) = await ask(to, ReadDeals((party.deal.id,), now()))
     return DealAnswer.of(view, party.role)
+
+
+async def _has_been_taken(to: ActorId, message_id: str) -> bool:
+    """Return whether a message has taken effect, as the journal of its actor says."""
+    turn = await journal_turns.turn_of(service().database, to.kind, to.key, message_id, LAST_TURNS)
+    return turn is not None

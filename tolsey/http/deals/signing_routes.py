@@ -79,13 +79,7 @@ async def request_signature(
 ) -> tuple[LegalSignatureAnswer, Created]:
     """Put a document before both parties: the NDA, the letter of intent, or the purchase agreement."""
     party = await party_to(deal_id)
-    view = await issued(party, data, party.side())
-    return await _shown(view, party), 201
-
-
-async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureView:
-    """Write a document of a deal as it stands, and put it before both parties."""
-    deal_id = party.deal.id
+    side = party.side()
     running, deal = service(), party.deal
     (view,) = await ask(listing(deal.listing_id), ReadDeals((deal_id,), now()))
     # The text names the offer and the price that the deal has at these stages, and only then.
@@ -101,8 +95,9 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
     names = await accounts.names_of(running.database, [deal.seller_id, deal.buyer_id])
     document = papers.written(
         data.document_type,
-        view,
+        view.deal,
         offered.listing,
+        offer=view.offer,
         seller_name=names[deal.seller_id],
         buyer_name=names[deal.buyer_id],
         figures=figures,
@@ -117,7 +112,9 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
         signature_id=signature_id,
         document_type=data.document_type,
         provider=data.provider,
-        hosted_url=_document_url(signature_id) if is_ours else None,
+        hosted_url=papers.document_url(running.settings.base_url, signature_id)
+        if is_ours
+        else None,
         template_version=papers.VERSIONS[data.document_type],
         document=document,
         basis=view.deal.hash,
@@ -128,7 +125,7 @@ async def issued(party: Party, data: WantedSignature, side: Side) -> SignatureVi
         figures=figures.model_dump_json(by_alias=False) if figures is not None else None,
         agreed=agreed.model_dump_json(by_alias=False) if agreed is not None else None,
     )
-    return await ask(listing(deal.listing_id), message)
+    return await _shown(await ask(listing(deal.listing_id), message), party), 201
 
 
 @routes.get("/api/marketplace/signatures/<signature_id>")
@@ -237,10 +234,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _document_url(signature_id: str) -> str:
-    return f"{service().settings.base_url}/api/marketplace/signatures/{signature_id}/document"
-
-
 async def _shown(view: SignatureView, party: Party) -> LegalSignatureAnswer:
     return await _answer(view.signature, view.deal.deal.stage, party)
 
@@ -250,7 +243,7 @@ async def _answer(signature: LegalSignature, stage: str, party: Party) -> LegalS
         signature,
         stage,
         allowed=_allowed(signature, party),
-        url=_document_url(signature.id),
+        url=papers.document_url(service().settings.base_url, signature.id),
         metrics=await deals.metrics_of(service().database, signature.id),
     )
 

@@ -7,7 +7,6 @@ from quart_schema import tag_blueprint
 
 from tolsey.actors.listing.deals import ledger
 from tolsey.actors.listing.deals.messages import AdvanceDeal, ReadDeals, RequestAccess
-from tolsey.actors.listing.deals.moves import DealMoveName
 from tolsey.actors.listing.messages import listing
 from tolsey.actors.refusals import NotFound
 from tolsey.http.answers.base import Created, ListAnswer, list_of
@@ -18,14 +17,13 @@ from tolsey.http.deals.bodies_of_deals import (
     DealQuery,
     TransferVerdict,
 )
-from tolsey.http.deals.parties import Party, may_sell, party_to, told
-from tolsey.http.deals.signing_routes import WantedSignature, issued
+from tolsey.http.deals.parties import may_sell, party_to, told
 from tolsey.http.web import limits, policies
 from tolsey.http.web.access import caller, member_of, session
 from tolsey.http.web.context import ask, new_id, now, service
 from tolsey.http.web.paging import PageQuery
 from tolsey.http.web.repeats.idempotency import idempotent
-from tolsey.storage.records.selling.deals import DealEvent, DealStage, Side
+from tolsey.storage.records.selling.deals import DealEvent, Side
 from tolsey.storage.records.selling.listing import PUBLIC_STATUSES
 from tolsey.storage.selling import deals, listings
 
@@ -45,9 +43,8 @@ async def request_access(listing_id: str, data: AccessRequest) -> tuple[DealAnsw
     view = await listings.find(service().database, listing_id)
     if view is None or view.listing.status not in PUBLIC_STATUSES:
         raise NotFound("There is no such listing.")
-    deal_id = new_id("deal")
     message = RequestAccess(
-        deal_id=deal_id,
+        deal_id=new_id("deal"),
         buyer_id=data.organization_id,
         by=caller().user_id,
         message=data.message,
@@ -55,15 +52,7 @@ async def request_access(listing_id: str, data: AccessRequest) -> tuple[DealAnsw
         at=now(),
     )
     made = await ask(listing(listing_id), message)
-    if made.deal.stage == DealStage.NDA_PENDING and made.signature_id is None:
-        return await _with_nda(await party_to(deal_id), Side.SELLER), 201
     return DealAnswer.of(made, Side.BUYER), 201
-
-
-async def _with_nda(party: Party, side: Side) -> DealAnswer:
-    """Put the NDA before both parties as soon as a buyer is let in."""
-    view = await issued(party, WantedSignature(document_type="NDA"), side)
-    return DealAnswer.of(view.deal, party.role)
 
 
 @routes.get("/api/vendor/marketplace/deals")
@@ -122,10 +111,7 @@ async def advance_deal(deal_id: str, data: DealMove) -> DealAnswer:
         may_sell=await may_sell(party.deal.seller_id),
         documents=await deals.kinds_of_files(service().database, deal_id),
     )
-    answer = await told(party, message)
-    if data.event is DealMoveName.ACCESS_APPROVE and answer.signature_id is None:
-        return await _with_nda(party, Side.SELLER)
-    return answer
+    return await told(party, message)
 
 
 @routes.post("/api/marketplace/deals/<deal_id>/transfer-items/<item>")

@@ -72,6 +72,16 @@ async def find(database: Reader, deal_id: str) -> DealThread | None:
     return THREAD.read(row) if row else None
 
 
+async def without_nda(database: Reader, after: str, limit: int) -> list[DealThread]:
+    """List the threads that wait for signatures under an NDA that nobody ever drew up, by their ids."""
+    where = """
+        stage = 'NDA_PENDING' AND id > $1
+        AND NOT EXISTS (SELECT FROM legal_signatures s WHERE s.deal_id = deal_threads.id)
+        ORDER BY id LIMIT $2
+    """
+    return await records(database, THREAD, where, after, limit)
+
+
 async def version(database: Reader, deal_id: str, sides: Sequence[Side]) -> str:
     """Name how a deal stands to those of these sides: another text once anything of it moved that they see."""
     row = await database.fetchrow(

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -36,6 +37,7 @@ from tolsey.actors.listing.deals.messages import (
     SignerFacts,
 )
 from tolsey.actors.listing.deals.signatures import chain, signing
+from tolsey.actors.listing.deals.signatures.signing import DocumentDraft
 from tolsey.actors.listing.messages import PauseListing, PublishListing, ReviewListing
 from tolsey.actors.listing.state import ListingState
 from tolsey.actors.refusals import Forbidden, InvalidTransition, Refusal
@@ -48,7 +50,7 @@ from tolsey.storage.records.selling.deals import (
     LegalSignature,
     SignatureEvent,
 )
-from tolsey.storage.records.selling.listing import ListingStatus
+from tolsey.storage.records.selling.listing import ListingRecord, ListingStatus
 
 WRITTEN: Final = orjson.loads(Path(machines.__file__).with_name("machines.json").read_bytes())
 DEAL: Final = {(m["from"], m["event"]): m for m in WRITTEN["deal"]["transitions"]}
@@ -88,6 +90,18 @@ DUE: Final[Mapping[type[Any], Any]] = {
     OfferDue: negotiating.offer_due,
     SignatureDue: signing.due,
 }
+
+
+def written_nda(deal: DealThread, listing: ListingRecord, signature_id: str) -> DocumentDraft:
+    return DocumentDraft(
+        text=f"NDA of {deal.id} about {listing.title} at {deal.hash}",
+        template_version="t",
+        hosted_url=f"https://tolsey.example/{signature_id}",
+    )
+
+
+requests: Final = partial(negotiating.request, write_nda=written_nda)
+approves: Final = partial(negotiating.approve, write_nda=written_nda)
 
 
 @dataclass
@@ -137,7 +151,7 @@ class Market:
             may_sell=self.may_sell,
             at=self.now,
         )
-        self.take(negotiating.request, message)
+        self.take(requests, message)
 
     def deal(self) -> DealThread:
         """Choose a deal; one that goes on rather than one that is over."""
@@ -189,7 +203,7 @@ class Market:
         )
         allowed = views.view_of(self.state, deal.id, self.now, may_sell=self.may_sell)
         mine = {"B": allowed.of_buyer, "S": allowed.of_seller, "A": allowed.of_operator}.get(actor)
-        refused = self.take(negotiating.advance, message)
+        refused = self.take(approves if event == "access.approve" else negotiating.advance, message)
         if mine is None or expected != deal.stage:
             return
         move = DEAL.get((deal.stage, event))
@@ -546,6 +560,7 @@ class Market:
                 anchored = f'"auditHash":"{paper.audit_hash}"'
                 assert any(anchored in line.body for line in self.lines[paper.deal_id])
         for id, head in self.state.deals.items():
+            assert head.signature or head.deal.stage != "NDA_PENDING", "let in without an NDA"
             if head.signature is not None:
                 assert head.signature == self.papers[head.signature.id]
                 waits = head.signature.status in ("PENDING", "VIEWED")

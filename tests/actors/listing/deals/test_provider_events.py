@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.actors.listing.deals.market import PRICE, Market
+from tests.actors.listing.deals.market import PRICE, Market, requests
 from tests.actors.listing.deals.test_deals import accepts, offered
 from tolsey.actors.listing.deals import negotiating, turns
 from tolsey.actors.listing.deals.messages import (
@@ -90,7 +90,7 @@ def brought_to(kind: str) -> tuple[Market, CompleteEnvelope]:
         wish = RequestAccess(
             deal_id=DEAL, buyer_id="org_2", by="usr_2", message=None, may_sell=True, at=market.now
         )
-        assert market.take(negotiating.request, wish) is None
+        assert market.take(requests, wish) is None
         moved(market, ("access.approve", "S"))
     else:
         assert market.take(negotiating.answer, accepts(market, *offered(market, "org_2"))) is None

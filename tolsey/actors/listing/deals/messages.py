@@ -241,6 +241,14 @@ class RequestSignature(Message[SignatureView]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DrawUpNda(AboutDeal, Message[None]):
+    """Draw up the NDA of a deal that has waited for one since an earlier release let the buyer in without it."""
+
+    deal_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViewDocument(Message[SignatureView]):
     """A party opened the document."""
 

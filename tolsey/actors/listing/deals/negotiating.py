@@ -30,6 +30,7 @@ from tolsey.actors.listing.deals.messages import (
     RequestAccess,
 )
 from tolsey.actors.listing.deals.moves import GuardFailed, allowed, target_of
+from tolsey.actors.listing.deals.signatures.signing import WriteNda, add_nda
 from tolsey.actors.listing.deals.turns import SERVICE, DealTurn
 from tolsey.actors.listing.deals.views import offer_verbs, view_of
 from tolsey.actors.listing.machines import BUYER, CLOCK, SELLER
@@ -69,8 +70,8 @@ GONE: Final = (
 )
 
 
-def request(state: ListingState, message: RequestAccess) -> Answer:
-    """Begin a thread; a seller who lets everyone in has it answered at once."""
+def request(state: ListingState, message: RequestAccess, write_nda: WriteNda) -> Answer:
+    """Begin a thread; where the seller lets everyone in, approve it and draw up the NDA in the same turn."""
     listing = lifecycle.existing(state)
     if message.deal_id in state.deals:
         return Decision(state, view_of(state, message.deal_id, message.at))
@@ -113,11 +114,23 @@ def request(state: ListingState, message: RequestAccess) -> Answer:
     turn.tell(kept, "access.request", BUYER)
     if listing.auto_approve_access and message.may_sell:
         turn.move(kept.id, "access.approve", actor=SELLER)
+        add_nda(turn, kept.id, write_nda, actor=SELLER, by=SERVICE)
     return turn.decision(kept.id)
+
+
+def approve(state: ListingState, message: AdvanceDeal, write_nda: WriteNda) -> Answer:
+    """Let a buyer in, and draw up the NDA in the same turn (rules/marketplace#access)."""
+    turn = _advanced(state, message)
+    add_nda(turn, message.deal_id, write_nda, actor=message.actor, by=message.by)
+    return turn.decision(message.deal_id)
 
 
 def advance(state: ListingState, message: AdvanceDeal) -> Answer:
     """Make a move that somebody asks for, if the deal is where they believe it to be."""
+    return _advanced(state, message).decision(message.deal_id)
+
+
+def _advanced(state: ListingState, message: AdvanceDeal) -> DealTurn:
     turn = DealTurn(state, message.at)
     head = turn.head(message.deal_id)
     case = DealCase(
@@ -146,7 +159,7 @@ def advance(state: ListingState, message: AdvanceDeal) -> Answer:
         given=message.fields,
         may_sell=message.may_sell,
     )
-    return turn.decision(message.deal_id)
+    return turn
 
 
 def _check_documents(state: ListingState, case: DealCase, documents: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """The deals of a listing: their heads are in its state, what happened is in rows alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 from rpds import HashTrieMap
 
@@ -12,8 +12,10 @@ from tolsey.actors.listing.deals.messages import (
     AnswerOffer,
     CompleteEnvelope,
     DealDue,
+    DealView,
     DiscardOfferDraft,
     DraftOfferReply,
+    DrawUpNda,
     EndSignature,
     FollowEscrow,
     MakeOffer,
@@ -26,12 +28,18 @@ from tolsey.actors.listing.deals.messages import (
     StoreHandedOver,
     ViewDocument,
 )
+from tolsey.actors.listing.deals.moves import DealMoveName
 from tolsey.actors.listing.deals.signatures import providers, signing
+from tolsey.actors.listing.deals.signatures.signing import WriteNda
 from tolsey.actors.listing.state import NEVER_LED, DealHead, ListingState
-from tolsey.runtime.actor import KindPart, on
+from tolsey.runtime.actor import KindPart, handles, on
+from tolsey.runtime.decision import Decision
 from tolsey.storage.database import Database
 from tolsey.storage.records.selling.deals import BINDING
 from tolsey.storage.selling import deals
+
+NdaWriters: TypeAlias = Callable[[str, str], Awaitable[WriteNda]]
+"""Reads the names of a seller and a buyer, by their ids, and returns what writes their NDAs."""
 
 
 class Deals(KindPart[ListingState]):
@@ -39,8 +47,6 @@ class Deals(KindPart[ListingState]):
 
     owns: ClassVar[tuple[str, ...]] = ("deals", "bound", "led")
     decides = (
-        on(RequestAccess, negotiating.request),
-        on(AdvanceDeal, negotiating.advance),
         on(MakeOffer, negotiating.offer),
         on(AnswerOffer, negotiating.answer),
         on(DraftOfferReply, drafting.draft),
@@ -59,13 +65,46 @@ class Deals(KindPart[ListingState]):
         on(StoreHandedOver, providers.store),
     )
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, nda_writer: NdaWriters) -> None:
         self._database = database
+        self._nda_writer = nda_writer
 
     async def load(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         """Read every thread with its last offer."""
         found = await deals.load(self._database, keys)
         return {key: _fields(heads) for key, heads in found.items()}
+
+    @handles(RequestAccess)
+    async def request(
+        self, state: ListingState, message: RequestAccess
+    ) -> Decision[ListingState, DealView]:
+        """Begin a thread; its NDA names both parties where access is approved automatically."""
+        seller_id = state.listing.organization_id if state.listing else ""
+        write_nda = await self._nda_writer(seller_id, message.buyer_id)
+        return negotiating.request(state, message, write_nda)
+
+    @handles(AdvanceDeal)
+    async def advance(
+        self, state: ListingState, message: AdvanceDeal
+    ) -> Decision[ListingState, DealView]:
+        """Make a move; the one that lets the buyer in comes with an NDA that names both parties."""
+        if message.event != DealMoveName.ACCESS_APPROVE:
+            return negotiating.advance(state, message)
+        write_nda = await self._writer_for(state, message.deal_id)
+        return negotiating.approve(state, message, write_nda)
+
+    @handles(DrawUpNda)
+    async def draw_up_nda(
+        self, state: ListingState, message: DrawUpNda
+    ) -> Decision[ListingState, None]:
+        """Draw up the NDA that a deal never got."""
+        write_nda = await self._writer_for(state, message.deal_id)
+        return signing.draw_up_nda(state, message, write_nda)
+
+    async def _writer_for(self, state: ListingState, deal_id: str) -> WriteNda:
+        head = state.deals.get(deal_id)
+        parties = (head.deal.seller_id, head.deal.buyer_id) if head is not None else ("", "")
+        return await self._nda_writer(*parties)
 
     def changes(self, old: ListingState, new: ListingState) -> Iterable[Any]:
         """List the threads that are to be written; offers and lines of ledgers are by their turns."""

@@ -1,14 +1,15 @@
 """Decisions about signatures: asked for, seen, given and ended; the last one moves the deal in the same commit."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 
 import orjson
 
-from tolsey.actors.listing import evidence, machines
-from tolsey.actors.listing.deals.cases import DealCase, is_paused
+from tolsey.actors.listing import evidence, lifecycle, machines
+from tolsey.actors.listing.deals.cases import DealCase, Stage, is_paused
 from tolsey.actors.listing.deals.messages import (
+    DrawUpNda,
     EndSignature,
     RequestSignature,
     SealDocument,
@@ -31,11 +32,13 @@ from tolsey.runtime.decision import Decision, Perform, Tell
 from tolsey.storage.records.selling.deals import (
     OPEN_SIGNATURES,
     DealMetrics,
+    DealThread,
     LegalDocument,
     LegalSignature,
     Side,
     SignatureStatus,
 )
+from tolsey.storage.records.selling.listing import ListingRecord
 
 Answer = Decision[ListingState, SignatureView]
 
@@ -54,6 +57,19 @@ def require_stage(stage: str, document_type: str, allowed: Sequence[str]) -> Non
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentDraft:
+    """A document before it is put before the parties: its exact text, its form, and the address to read it at."""
+
+    text: str
+    template_version: str
+    hosted_url: str
+
+
+WriteNda: TypeAlias = Callable[[DealThread, ListingRecord, str], DocumentDraft]
+"""Writes the NDA of a deal as its ledger stands, for the signature of the given id; it knows the parties' names."""
+
+
 def request(state: ListingState, message: RequestSignature) -> Answer:
     """Put a document before both parties, if the deal could go on once it is signed."""
     turn = DealTurn(state, message.at)
@@ -70,6 +86,49 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     # The text is of the deal as it stands, or it is made anew (rules/marketplace#signatures).
     if message.basis != head.deal.hash:
         raise Conflict("The deal moved meanwhile: ask for the document again.")
+    return answered(turn, _put_before_parties(turn, message))
+
+
+def add_nda(turn: DealTurn, deal_id: str, write_nda: WriteNda, *, actor: str, by: str) -> None:
+    """Put the NDA before both parties, in the turn that lets the buyer in (rules/marketplace#access)."""
+    deal = turn.head(deal_id).deal
+    # A buyer is let in once in a deal, so one id is enough.
+    signature_id = f"sig_{deal_id.removeprefix('deal_')}"
+    draft = write_nda(deal, lifecycle.existing(turn.state), signature_id)
+    message = RequestSignature(
+        deal_id=deal_id,
+        signature_id=signature_id,
+        document_type="NDA",
+        provider=PLATFORM,
+        hosted_url=draft.hosted_url,
+        template_version=draft.template_version,
+        document=draft.text,
+        basis=deal.hash,
+        actor=actor,
+        by=by,
+        at=turn.at,
+    )
+    _put_before_parties(turn, message)
+
+
+def draw_up_nda(
+    state: ListingState, message: DrawUpNda, write_nda: WriteNda
+) -> Decision[ListingState, None]:
+    """Draw up a missing NDA; change nothing where the deal has moved, has a document, or is paused."""
+    head = state.deals.get(message.deal_id)
+    is_missing = (
+        head is not None and head.deal.stage is Stage.NDA_PENDING and head.signature is None
+    )
+    if not is_missing or is_paused(state, message.deal_id):
+        return Decision(state, None)
+    turn = DealTurn(state, message.at)
+    add_nda(turn, message.deal_id, write_nda, actor=CLOCK, by=SERVICE)
+    return Decision(turn.state, None, turn.records, turn.effects)
+
+
+def _put_before_parties(turn: DealTurn, message: RequestSignature) -> LegalSignature:
+    """Put a document before both parties. Raises what would keep its last signature from counting."""
+    head = turn.head(message.deal_id)
     event = chain.SIGNED_BY_ALL[message.document_type]
     target_of(_case(turn, head, may_sell=message.may_sell), event, asker=message.actor)
     asked = _asked(message)
@@ -92,13 +151,13 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
     due = SignatureDue(deal_id=message.deal_id, signature_id=kept.id, at=kept.expires_at)
     turn.effects.append(
         Tell(
-            to=listing(state.id),
+            to=listing(turn.state.id),
             message=due,
             key=f"{kept.id}/expires",
             due_at=kept.expires_at,
         )
     )
-    return answered(turn, kept)
+    return kept
 
 
 def _asked(message: RequestSignature) -> LegalSignature:
