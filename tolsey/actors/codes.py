@@ -218,6 +218,9 @@ SELLING: Final = {
 PLATFORM: Final = {
     "api_version_too_old": Code("Verified revenue needs COMMERCE_API_VERSION 2026-07.", 422),
     "commerce_rejected": Code("The shop's platform refused: the sentence is its own.", 422),
+    "commerce_throttled": Code(
+        "Too many requests went to the shop for now: try again after retryAfter seconds.", 503
+    ),
     "commerce_unreachable": Code("The shop's platform is out of reach: try again.", 502, 503),
     "disconnected": Code("The store was disconnected from its shop: connect it again.", 503),
     "import_not_running": Code("No import of orders runs, so there is none to stop.", 409),
@@ -282,7 +285,10 @@ AGENTS: Final = {
     "quantity_changed": Code("The stock is not what it was compared with: look again."),
     "published": Code("Buyers see this: a person edits it in the shop's admin."),
     "query_not_allowed": Code("The query is not one that may be asked.", 422),
-    "query_too_costly": Code("The query costs too much: ask for less at once.", 422),
+    "query_too_costly": Code(
+        "The query costs more points than one query may: request fewer items or nest fewer lists.",
+        422,
+    ),
     "request_closed": Code("The request for consent is over: begin again in the app.", 404),
     "title_required": Code("Give a new one a title."),
     "too_many_tags": Code("The order has no room for more tags."),

@@ -84,7 +84,7 @@ class PlatformUnreachable(PlatformError):  # noqa: N818 - a state of the world, 
     """No usable answer after the retries: trying later may help, after `retry_after` seconds.
 
     `maybe_done` says that what was asked may have been carried out all the same, which is assumed
-    of everything that is not known to have been turned away. What `is_throttled` came too fast.
+    of everything that is not known to have been turned away.
     """
 
     def __init__(
@@ -93,12 +93,32 @@ class PlatformUnreachable(PlatformError):  # noqa: N818 - a state of the world, 
         retry_after: float | None = None,
         *,
         maybe_done: bool = True,
-        is_throttled: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.maybe_done = maybe_done
-        self.is_throttled = is_throttled
+
+
+class PlatformThrottled(PlatformUnreachable):
+    """The requests came too fast, by the platform's answer or by our own view of the shop's budget."""
+
+
+class QueryTooCostly(PlatformUnreachable):
+    """A query costs more points than the platform allows for one query, so it was not run.
+
+    `is_least` marks a lower bound that was counted before sending; `cost` is None where the platform named none.
+    """
+
+    def __init__(self, cost: float | None, limit: float, *, is_least: bool = False) -> None:
+        bound = "at least " if is_least else ""
+        costs = "too many" if cost is None else f"{bound}{cost:,.0f}"
+        super().__init__(
+            f"The query costs {costs} points, and at most {limit:,.0f} are allowed."
+            " Request fewer items with `first`, or nest fewer lists.",
+            maybe_done=False,
+        )
+        self.cost = cost
+        self.limit = limit
 
 
 class PlatformDenied(PlatformError):  # noqa: N818 - the platform's answer

@@ -96,6 +96,18 @@ async def test_a_platform_out_of_reach_is_502_and_nothing_stored(
     assert await kept(database) == []
 
 
+async def test_a_platform_that_throttles_is_503_with_the_time_to_wait(
+    sign_up: SignUp, platform: Platform, database: Database
+) -> None:
+    platform.faults.rate_limit(times=50, retry_after="299.2")
+    _, answer = await connect(await sign_up())
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "commerce_throttled")
+    assert (answer.json()["retryAfter"], answer.headers["retry-after"]) == (300, "300")
+    assert "out of reach" not in answer.json()["detail"]
+    assert await kept(database) == []
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

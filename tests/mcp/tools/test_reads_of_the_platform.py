@@ -329,6 +329,42 @@ async def test_a_platform_out_of_reach_is_asked_again_later(
     assert answer.headers["retry-after"] == "5"
 
 
+NESTED = "{ products(first: 250) { nodes { variants(first: 102) { nodes { id } } } } }"
+
+
+async def test_a_query_that_costs_too_much_is_refused_with_figures_and_delays_no_other(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
+    result(await agent.call("platform_query", query=NAMES))
+    reported = refused(await agent.call("platform_query", query=NESTED))
+    assert "costs 26,252 points, and at most 1,000 are allowed" in reported
+    assert "code: query_too_costly\ncost: 26252\nmaxCost: 1000" in reported
+    result(await agent.call("platform_query", query=NAMES))
+
+
+async def test_a_size_that_is_no_number_is_refused_by_the_platform(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
+    query = "query P($first: Int!) { products(first: $first) { nodes { id } } }"
+    for given in ('"many"', "[5]", "-1", "10000000000000000000000000"):
+        asked = {"query": query, "variables": '{"first": %s}' % given}  # noqa: UP031 - braces
+        assert "platform_denied" in refused(await agent.call("platform_query", **asked)), given
+
+
+async def test_a_platform_that_throttles_is_not_called_out_of_reach_and_says_for_how_long(
+    two_stores: TwoStores, platform: Platform
+) -> None:
+    agent = await connected(two_stores, platform)
+    platform.faults.rate_limit(retry_after="299.2")
+    answer = await relayed_503(agent)
+    error = answer.json()["error"]
+    assert (error["data"]["code"], error["data"]["retryAfter"]) == ("commerce_throttled", 300)
+    assert "out of reach" not in error["message"]
+    assert answer.headers["retry-after"] == "300"
+
+
 async def test_an_answer_that_is_too_large_is_refused(
     two_stores: TwoStores, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,10 +180,10 @@ async def test_a_change_that_takes_long_is_pending_and_found_later(
 async def test_a_platform_that_turns_a_change_away_may_be_asked_with_the_same_key(
     counter: Counter,
 ) -> None:
-    counter.platform.faults.rate_limit(times=200, retry_after="600", on="mutation")
+    counter.platform.faults.rate_limit(times=200, retry_after="599.2", on="mutation")
     answer = await counter.adjusting("key-00001", -3)
-    assert answer.status_code == 503
-    assert answer.json()["error"]["data"]["code"] == "commerce_unreachable"
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "600")
+    assert answer.json()["error"]["data"]["code"] == "commerce_throttled"
     counter.platform.faults.clear()
     assert (await counter.adjust("key-00001", -3))["status"] == "applied"
     assert counter.variant.available == 7

@@ -4,11 +4,17 @@ from datetime import datetime
 from typing import Final
 
 from tolsey.actors.mail import MailEvent, TellPeople
-from tolsey.actors.ports import PlatformDenied
-from tolsey.actors.refusals import Forbidden, Refusal, Unavailable
+from tolsey.actors.ports import (
+    PlatformDenied,
+    PlatformThrottled,
+    PlatformUnreachable,
+    QueryTooCostly,
+)
+from tolsey.actors.refusals import Forbidden, Refusal, Unavailable, Unprocessable
 from tolsey.actors.store.connection.messages import Token
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Perform
+from tolsey.storage.limits import whole_seconds
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
@@ -17,6 +23,9 @@ WAITING: Final = "token"
 
 LEAVING: Final = "leaving"
 """What those are parked under who wait for the end of a connection."""
+
+RETRY_SECONDS: Final = 5
+"""When to try again where the platform does not say."""
 
 RECONNECT: Final = "The commerce platform refuses this store's app. Connect the store again."
 DISCONNECTED_BY_HAND: Final = (
@@ -52,8 +61,30 @@ def commerce_unreachable() -> Unavailable:
     return Unavailable(
         "The commerce platform is out of reach. Try again.",
         code="commerce_unreachable",
-        retryAfter=5,
+        retryAfter=RETRY_SECONDS,
     )
+
+
+def to_platform_refusal(error: PlatformDenied | PlatformUnreachable) -> Refusal:
+    """State why a call of the platform brought no answer, and when to try again."""
+    match error:
+        case PlatformDenied():
+            return denied(error)
+        case QueryTooCostly():
+            return Unprocessable(
+                error.message,
+                code="query_too_costly",
+                cost=None if error.cost is None else round(error.cost),
+                maxCost=round(error.limit),
+            )
+        case PlatformUnreachable():
+            is_throttled = isinstance(error, PlatformThrottled)
+            code = "commerce_throttled" if is_throttled else "commerce_unreachable"
+            return Unavailable(
+                error.message,
+                code=code,
+                retryAfter=whole_seconds(error.retry_after or RETRY_SECONDS),
+            )
 
 
 def denied(error: PlatformDenied) -> Refusal:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from tolsey.actors.ports import (
     GrantRefused,
     PlatformDenied,
+    PlatformThrottled,
     PlatformUnreachable,
     Shop,
     ShopFacts,
@@ -16,10 +17,12 @@ from tolsey.actors.ports import (
 )
 from tolsey.actors.refusals import Refusal, Unprocessable
 from tolsey.actors.shops import normalise_shop_domain
+from tolsey.actors.store.grants import to_platform_refusal
 from tolsey.http.layout.answers import sentence
 from tolsey.http.layout.catalogue import _
 from tolsey.http.web.api_model import ApiModel
 from tolsey.http.web.context import service
+from tolsey.storage.limits import whole_seconds
 
 RETRY_SECONDS = 30
 
@@ -73,7 +76,7 @@ async def tried(
 
 @contextmanager
 def refusals_told() -> Iterator[None]:
-    """Answer 422 with the platform's words where it refuses a token, 502 where it is away."""
+    """Answer 422 with the platform's words where it refuses a token, 502 where it is away, 503 where it throttles."""
     try:
         yield
     except GrantRefused as refusal:
@@ -84,8 +87,10 @@ def refusals_told() -> Iterator[None]:
         raise Unprocessable(
             denied.message, code="commerce_rejected", missingScope=denied.missing_scope
         ) from denied
+    except PlatformThrottled as error:
+        raise to_platform_refusal(error) from error
     except PlatformUnreachable as error:
         raise CommerceUnreachable(
             "The commerce platform is out of reach. Nothing was stored; try again.",
-            retryAfter=RETRY_SECONDS,
+            retryAfter=whole_seconds(error.retry_after or RETRY_SECONDS),
         ) from error

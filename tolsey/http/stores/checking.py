@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tolsey.actors.refusals import Refusal
+from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.actors.store.editing import edits
 from tolsey.http.layout import forms
@@ -62,7 +62,7 @@ async def checked(store_id: str, values: Mapping[str, str]) -> AppCheck:
 def told(values: Mapping[str, str], refused: Refusal | None = None) -> Sequence[CheckedLine]:
     """Say of an app's keys what was checked, the shop's refusal at last; what comes later is named."""
     lines = list(_of_shapes(values))
-    if isinstance(refused, CommerceUnreachable | TooManyRequests):
+    if isinstance(refused, CommerceUnreachable | TooManyRequests | Unavailable):
         lines.append(CheckedLine("warn", _("The shop could not be asked yet")))
     elif refused is not None:
         lines.append(CheckedLine("bad", _("The shop refuses these keys")))

@@ -10,10 +10,22 @@ from hypothesis import strategies as st
 
 from tests.golden.cases import golden
 from tests.http.clients.commerce.wire import SHOP, Asked, Says, cost, data, throttled, wired
-from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
+from tolsey.actors.ports import (
+    PlatformDenied,
+    PlatformError,
+    PlatformThrottled,
+    PlatformUnreachable,
+    QueryTooCostly,
+)
 from tolsey.http.clients.commerce.admin import ShopifyAdmin
-from tolsey.http.clients.commerce.answers import read_answer, read_grant
+from tolsey.http.clients.commerce.answers import (
+    GraphqlAnswer,
+    read_answer,
+    read_body,
+    read_grant,
+)
 from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault
+from tolsey.http.clients.commerce.costs import read_cost
 from tolsey.http.clients.decoding import retry_after
 
 QUERY = "query Name { shop { name } }"
@@ -65,7 +77,7 @@ async def test_one_shops_empty_bucket_does_not_hold_up_another() -> None:
 async def test_throttling_without_end_is_given_up() -> None:
     script = [throttled(752, 666)] * 200
     async with wired(*script) as wire, wire.client() as client:
-        with pytest.raises(PlatformUnreachable, match="throttling") as caught:
+        with pytest.raises(PlatformThrottled, match="throttling") as caught:
             await client.graphql(SHOP, QUERY)
         assert len(wire.asked) <= 61
         assert caught.value.retry_after == pytest.approx(1.72)
@@ -73,8 +85,106 @@ async def test_throttling_without_end_is_given_up() -> None:
 
 async def test_a_query_dearer_than_the_whole_bucket_is_not_repeated() -> None:
     async with wired(throttled(1200, 1000)) as wire, wire.client() as client:
-        with pytest.raises(PlatformUnreachable, match="bucket"):
+        with pytest.raises(QueryTooCostly, match="1,200 points, and at most 1,000"):
             await client.graphql(SHOP, QUERY)
+
+
+def too_costly(points: int) -> Says:
+    error = {
+        "message": f"Query cost is {points}, which exceeds the single query max cost limit (1000).",
+        "extensions": {"code": "MAX_COST_EXCEEDED", "cost": points, "maxCost": 1000},
+    }
+    return Says(body={"errors": [error]})
+
+
+LARGE = "query Large { products(first: 250) { nodes { variants(first: 100) { nodes { id } } } } }"
+FULL = Says(body={"data": {}, "extensions": cost(1, 2000, rate=100, maximum=2000)})
+UNSPENT = [
+    too_costly(26_252),
+    Says(401, {"errors": "[API] Invalid API key or access token"}),
+    Says(402, {"errors": "Unavailable Shop"}),
+    Says(403, {"errors": "[API] This action requires merchant approval for read_orders scope."}),
+    Says(404, b"<html>"),
+    Says(423, b""),
+    Says(430, b""),
+    Says(429, b"", {"Retry-After": "500"}),
+    Says(301, b"", {"Location": "https://other.example/"}),
+    Says(500, b"oops"),
+    Says(503, {"errors": "down"}),
+    Says(200, b"<html>not JSON</html>"),
+    Says(200, {"errors": [{"message": "Field 'nope' doesn't exist on type 'Shop'"}]}),
+    Says(200, {"errors": [{"message": "x", "extensions": {"code": "ACCESS_DENIED"}}]}),
+    Says(200, {"errors": [{"message": "x", "extensions": {"code": "INTERNAL_SERVER_ERROR"}}]}),
+    Says(200, {"errors": [{"message": "Throttled", "extensions": {"code": "THROTTLED"}}]}),
+]
+
+
+@pytest.mark.parametrize("answer", UNSPENT)
+async def test_an_answer_without_a_throttle_status_returns_the_reserved_points(
+    answer: Says,
+) -> None:
+    async with wired(FULL, *[answer] * 61) as wire, wire.client(throttled_attempts=2) as client:
+        await client.graphql(SHOP, QUERY)
+        with pytest.raises(PlatformError):
+            await client.graphql(SHOP, LARGE)
+        wire.script[:] = [GOOD] * 2
+        wire.time.waits.clear()
+        await client.graphql(SHOP, "{ products(first: 250) { nodes { seo { title } } } }")
+        await client.graphql(SHOP, "{ orders(first: 250) { nodes { lineItems { id } } } }")
+        assert wire.time.waits == []
+
+
+async def test_a_refusal_that_states_a_cost_corrects_the_view_of_the_budget() -> None:
+    denied = {"message": "no", "path": ["orders"], "extensions": {"code": "ACCESS_DENIED"}}
+    body = {"errors": [denied], "extensions": cost(10, 990)}
+    async with wired(FULL, Says(body=body), GOOD) as wire, wire.client() as client:
+        await client.graphql(SHOP, QUERY)
+        with pytest.raises(PlatformDenied):
+            await client.graphql(SHOP, QUERY)
+        large = (
+            "{ products(first: 250) { nodes { seo { title } options { id } category { id } } } }"
+        )
+        await client.graphql(SHOP, large)
+        assert wire.time.waits == [pytest.approx((1000 - 990) / 50)]
+
+
+@pytest.mark.parametrize("lost", [Says(raw=b""), Says(raw=b"HTTP/1.1 200 OK\r\n")])
+async def test_lost_answers_delay_nobody_longer_than_the_bucket_takes_to_fill(lost: Says) -> None:
+    async with wired(FULL, *[lost] * 15, GOOD) as wire, wire.client() as client:
+        await client.graphql(SHOP, QUERY)
+        for _ in range(3):
+            with pytest.raises(PlatformUnreachable):
+                await client.graphql(SHOP, LARGE)
+        wire.time.waits.clear()
+        await client.graphql(SHOP, LARGE)
+        assert sum(wire.time.waits) <= 2000 / 100
+
+
+async def test_a_query_that_is_too_costly_is_refused_with_figures_and_was_not_run() -> None:
+    async with wired(too_costly(26_252)) as wire, wire.client() as client:
+        with pytest.raises(QueryTooCostly) as caught:
+            await client.graphql(SHOP, LARGE)
+    assert "26,252 points" in caught.value.message
+    assert "at most 1,000" in caught.value.message
+    assert (caught.value.cost, caught.value.limit) == (26_252, 1_000)
+    assert not caught.value.maybe_done
+
+
+async def test_a_query_that_costs_too_much_by_any_count_is_not_sent() -> None:
+    nested = "{ products(first: 250) { nodes " * 5 + "{ id }" + " } }" * 5
+    async with wired() as wire, wire.client() as client:
+        with pytest.raises(QueryTooCostly, match="at least"):
+            await client.graphql(SHOP, nested)
+        assert wire.asked == []
+
+
+async def test_the_own_budget_says_how_long_it_is_used_up() -> None:
+    empty = Says(body={"data": {}, "extensions": cost(900, 0)})
+    async with wired(empty) as wire, wire.client(deadline_seconds=5) as client:
+        await client.graphql(SHOP, QUERY)
+        with pytest.raises(PlatformThrottled, match="budget") as caught:
+            await client.graphql(SHOP, QUERY)
+    assert caught.value.retry_after == pytest.approx(900 / 50)
 
 
 async def test_a_429_is_waited_out_by_its_fractional_retry_after() -> None:
@@ -299,17 +409,22 @@ JSON = st.recursive(
 )
 
 
+def read_graphql(reply: PlatformReply) -> GraphqlAnswer:
+    body = read_body(reply)
+    return read_answer(reply, body, read_cost(body.get("extensions")))
+
+
 @given(st.sampled_from([200, 201, 302, 400, 401, 403, 429, 500, 599]), JSON)
 def test_no_answer_surprises_the_reader(status: int, body: Any) -> None:
     reply = PlatformReply(status, {}, json.dumps(body).encode())
-    for read in (read_answer, read_grant):
+    for read in (read_graphql, read_grant):
         with contextlib.suppress(PlatformError, TransientFault):
             read(reply)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_surprise_the_reader(body: bytes) -> None:
-    for read in (read_answer, read_grant):
+    for read in (read_graphql, read_grant):
         # some bytes are JSON, and then an answer
         with contextlib.suppress(PlatformError, TransientFault):
             read(PlatformReply(200, {}, body))

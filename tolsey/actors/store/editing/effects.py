@@ -15,6 +15,7 @@ from tolsey.actors.ports import (
     EditRefused,
     PlatformDenied,
     PlatformError,
+    PlatformThrottled,
     PlatformUnreachable,
 )
 from tolsey.actors.reach import Ask
@@ -32,7 +33,7 @@ from tolsey.actors.store.editing.messages import (
     SendEdit,
 )
 from tolsey.actors.store.effects import shops
-from tolsey.actors.store.grants import denied
+from tolsey.actors.store.grants import to_platform_refusal
 from tolsey.actors.store.launch.stops import LAUNCH_CLIENT
 from tolsey.runtime.messages import Call, LookFirst, Message
 from tolsey.storage.commerce import agent_operations
@@ -60,10 +61,9 @@ def _or_not_sent(step: Step) -> Step:
             return await step(self, kept, edit)
         except Refusal as refusal:
             return self._not_sent(kept, refusal)
-        except PlatformUnreachable as error:
-            return self._not_sent(kept, unreachable(error), is_throttled=error.is_throttled)
-        except PlatformDenied as error:
-            return self._not_sent(kept, denied(error))
+        except (PlatformDenied, PlatformUnreachable) as error:
+            is_throttled = isinstance(error, PlatformThrottled)
+            return self._not_sent(kept, to_platform_refusal(error), is_throttled=is_throttled)
 
     return told
 
@@ -298,9 +298,3 @@ def _before(kept: AgentOperation) -> Mapping[str, Any]:
     """Read how the thing was shown when the change was planned."""
     found: Mapping[str, Any] = orjson.loads(kept.before or "{}")
     return found
-
-
-def unreachable(error: PlatformUnreachable) -> Refusal:
-    """Say that the platform does not answer for now."""
-    wait = None if error.retry_after is None else max(1, round(error.retry_after))
-    return Refusal(error.message, status=503, code="commerce_unreachable", retryAfter=wait)

@@ -3,7 +3,12 @@
 from datetime import datetime
 from typing import Any, Final
 
-from tolsey.actors.ports import PlatformDenied, PlatformError, PlatformUnreachable
+from tolsey.actors.ports import (
+    PlatformDenied,
+    PlatformError,
+    PlatformThrottled,
+    PlatformUnreachable,
+)
 from tolsey.actors.refusals import MissingCredential, Refusal
 from tolsey.actors.store.grants import is_lasting
 from tolsey.actors.store.launch.graph import MilestoneStop
@@ -68,9 +73,10 @@ def tell_launch(
 def stop_of_error(error: Refusal | PlatformError) -> MilestoneStop:
     """Say what a refusal of a look at the shop means for a milestone."""
     if isinstance(error, PlatformUnreachable):
+        is_throttled = isinstance(error, PlatformThrottled)
         return MilestoneStop(
-            kind="throttled" if error.is_throttled else "retryable",
-            reason="throttled" if error.is_throttled else "commerce_unreachable",
+            kind="throttled" if is_throttled else "retryable",
+            reason="throttled" if is_throttled else "commerce_unreachable",
             detail=error.message,
             wait_seconds=error.retry_after,
         )

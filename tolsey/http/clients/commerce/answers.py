@@ -10,9 +10,15 @@ from typing import Any
 from pydantic_core import to_json
 
 from tolsey.actors.bodies import Body, lenient
-from tolsey.actors.ports import GrantRefused, PlatformDenied, PlatformUnreachable, TokenGrant
+from tolsey.actors.ports import (
+    GrantRefused,
+    PlatformDenied,
+    PlatformUnreachable,
+    QueryTooCostly,
+    TokenGrant,
+)
 from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault
-from tolsey.http.clients.commerce.costs import Cost, read_cost
+from tolsey.http.clients.commerce.costs import MOST_QUERY_POINTS, Cost, read_points
 from tolsey.http.clients.decoding import retry_after
 
 LONGEST_MESSAGE = 300
@@ -21,6 +27,7 @@ UNKNOWN_LIFE_SECONDS = 3600
 SHORTEST_THROTTLE_SECONDS = 0.1
 LONGEST_LIFE_SECONDS = 366 * 86_400
 
+TOO_COSTLY = "MAX_COST_EXCEEDED"
 OK = 200
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 430})
 CLIENT_ERROR = 400
@@ -70,15 +77,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class GraphqlAnswer:
-    """A GraphQL answer: its data, what failed in it, and what it cost."""
+    """A GraphQL answer: its data, and what failed in it."""
 
     data: dict[str, Any] = field(repr=False)
     faults: tuple[Fault, ...] = ()
-    cost: Cost | None = None
-
-
-class QueryTooCostly(PlatformUnreachable):
-    """No bucket of this shop would ever pay for the query: ask for less at once."""
 
 
 def plain(text: str) -> str:
@@ -121,7 +123,7 @@ def read_grant(reply: PlatformReply) -> TokenGrant:
 
     The body's `error` is believed first, then the status; a refusal comes as JSON or as a page.
     """
-    body = _object(reply)
+    body = read_body(reply)
     if reply.status == OK and "error" not in body:
         return _grant(body)
     code, message = _grant_error(reply, body)
@@ -168,32 +170,30 @@ def read_shop(reply: PlatformReply) -> dict[str, Any]:
     """Read a shop's description (REST `shop.json`); what stands in for one is raised by its meaning."""
     if reply.status != OK:
         raise _status_fault(reply)
-    shop = _object(reply).get("shop")
+    shop = read_body(reply).get("shop")
     if not isinstance(shop, dict):
         raise TransientFault("The platform's answer does not describe a shop.")
     return shop
 
 
-def read_answer(reply: PlatformReply) -> GraphqlAnswer:
-    """Read a GraphQL answer; what stands in for one is raised by its meaning."""
+def read_answer(reply: PlatformReply, body: Body, cost: Cost | None) -> GraphqlAnswer:
+    """Read a GraphQL answer from its parsed body; what stands in for one is raised by its meaning."""
     if reply.status != OK:
         raise _status_fault(reply)
-    body = _object(reply)
-    cost = read_cost(body.get("extensions"))
     faults = tuple(_faults(body.get("errors")))
     data = body.get("data")
     codes = {fault.code for fault in faults}
     if "THROTTLED" in codes:
         raise _throttled(cost, done=isinstance(data, dict))
-    if "MAX_COST_EXCEEDED" in codes:
-        raise QueryTooCostly("The query costs more than the platform allows at once.")
+    if TOO_COSTLY in codes:
+        raise _too_costly(body["errors"])
     if "INTERNAL_SERVER_ERROR" in codes:
         raise TransientFault("The platform reports an internal error.")
     if not isinstance(data, dict):
         if faults:
             raise refusal(faults)
         raise TransientFault("The platform's answer is not one to a GraphQL query.")
-    return GraphqlAnswer(data, faults, cost)
+    return GraphqlAnswer(data, faults)
 
 
 def refusal(faults: tuple[Fault, ...]) -> PlatformDenied:
@@ -205,21 +205,30 @@ def refusal(faults: tuple[Fault, ...]) -> PlatformDenied:
 
 
 def _throttled(cost: Cost | None, *, done: bool) -> Exception:
-    if cost is not None and not cost.affordable:
-        return QueryTooCostly("The query costs more than the shop's bucket holds.")
+    if cost is not None and cost.requested > cost.maximum:
+        return QueryTooCostly(cost.requested, cost.maximum)
     # never 0: a platform that throttles without a reason in numbers must not be asked in a loop
     wait = max(cost.wait_seconds, SHORTEST_THROTTLE_SECONDS) if cost else None
     return TransientFault(
-        "The platform is throttling this shop.",
+        "Shopify is throttling requests to this shop.",
         wait_seconds=wait,
         done=done,
         throttled=True,
-        cost=cost,
     )
 
 
+def _too_costly(errors: object) -> QueryTooCostly:
+    """Read the figures of the error that refuses a query for its cost."""
+    for error in errors if isinstance(errors, list) else ():
+        extensions = lenient(lenient(error).get("extensions"))
+        if extensions.get("code") == TOO_COSTLY:
+            limit = read_points(extensions.get("maxCost"))
+            return QueryTooCostly(read_points(extensions.get("cost")), limit or MOST_QUERY_POINTS)
+    return QueryTooCostly(None, MOST_QUERY_POINTS)
+
+
 def _status_fault(reply: PlatformReply) -> Exception:
-    said = _object(reply).get("errors")
+    said = read_body(reply).get("errors")
     message = plain(said) if isinstance(said, str) else f"The platform answered {reply.status}."
     if reply.status in TRANSIENT_STATUSES:
         wait = retry_after(reply.headers)
@@ -257,7 +266,8 @@ def _fault(error: object) -> Fault:
     )
 
 
-def _object(reply: PlatformReply) -> Body:
+def read_body(reply: PlatformReply) -> Body:
+    """Parse a reply's JSON object; what is not one has no fields."""
     try:
         return lenient(reply.json())
     except ValueError:

@@ -10,7 +10,6 @@ import httpx
 from pydantic_core import from_json
 
 from tolsey.actors.ports import PlatformUnreachable
-from tolsey.http.clients.commerce.costs import Cost
 from tolsey.http.clients.decoding import Undecodable, decoded
 from tolsey.http.clients.guard import ForbiddenAddress
 
@@ -21,8 +20,7 @@ class TransientFault(Exception):  # noqa: N818 - a state of the world
     """An attempt failed and the next one may not.
 
     `wait_seconds` is how long the platform asked us to wait, `done` whether the request may have
-    been carried out all the same, `throttled` whether the platform only asked for patience, and `cost`
-    what it said about the shop's points.
+    been carried out all the same, and `throttled` whether the platform only asked for patience.
     """
 
     def __init__(
@@ -32,14 +30,12 @@ class TransientFault(Exception):  # noqa: N818 - a state of the world
         wait_seconds: float | None = None,
         done: bool = True,
         throttled: bool = False,
-        cost: Cost | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.wait_seconds = wait_seconds
         self.done = done
         self.throttled = throttled
-        self.cost = cost
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,35 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
-import orjson
+from pydantic_core import to_json
 
-from tolsey.actors.ports import GrantRefused, PlatformUnreachable, Shop, TokenGrant
+from tolsey.actors.ports import (
+    GrantRefused,
+    PlatformThrottled,
+    PlatformUnreachable,
+    QueryTooCostly,
+    Shop,
+    TokenGrant,
+)
 from tolsey.actors.shops import is_shop_domain
 from tolsey.http.clients.commerce.answers import (
     GraphqlAnswer,
     read_answer,
+    read_body,
     read_grant,
     read_shop,
     refusal,
 )
 from tolsey.http.clients.commerce.bodies import PlatformReply, TransientFault, fetch
-from tolsey.http.clients.commerce.costs import Bucket, Buckets, is_mutation
+from tolsey.http.clients.commerce.costs import (
+    MOST_QUERY_POINTS,
+    Bucket,
+    Buckets,
+    Reservation,
+    count_least,
+    is_mutation,
+    read_cost,
+)
 from tolsey.http.clients.guard import loopback_origin
 
 API_VERSION = re.compile(r"\d{4}-(?:01|04|07|10)|unstable")
@@ -89,22 +105,17 @@ class CallBudget:
             self._failures += 1
         wait = self._backoff() if fault.wait_seconds is None else fault.wait_seconds
         if self._failures >= self._attempts or self._throttles < 1 or wait >= self.seconds_left:
-            raise PlatformUnreachable(
-                fault.reason,
-                fault.wait_seconds,
-                maybe_done=fault.done,
-                is_throttled=fault.throttled,
-            ) from fault
+            kind = PlatformThrottled if fault.throttled else PlatformUnreachable
+            raise kind(fault.reason, fault.wait_seconds, maybe_done=fault.done) from fault
         await self._pace.sleep(wait)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for points, or raise PlatformUnreachable when that is past the deadline."""
+        """Wait for points, or raise PlatformThrottled when that is past the deadline."""
         if seconds >= self.seconds_left:
-            raise PlatformUnreachable(
-                "The shop's request budget is used up.",
+            raise PlatformThrottled(
+                "This shop's request budget at Shopify is used up for now. Try again a little later.",
                 seconds,
                 maybe_done=False,
-                is_throttled=True,
             )
         await self._pace.sleep(seconds)
 
@@ -250,9 +261,13 @@ class Calls:
         """Give the answer to a document of which some fields may have failed.
 
         `repeatable` says that sending it twice does no harm, which is assumed of queries only: a
-        mutation whose answer was lost is not sent again.
+        mutation whose answer was lost is not sent again. QueryTooCostly when the platform would
+        certainly refuse it for its cost.
         """
         variables = variables or {}
+        least = count_least(document, variables)
+        if least > MOST_QUERY_POINTS:
+            raise QueryTooCostly(least, MOST_QUERY_POINTS, is_least=True)
         again = not is_mutation(document) if repeatable is None else repeatable
         limits = self.limits
         patience = CallBudget(
@@ -270,47 +285,46 @@ class Calls:
         self, shop: Shop, document: str, variables: Mapping[str, Any], patience: CallBudget
     ) -> GraphqlAnswer:
         bucket = self._buckets.of(shop.shop_domain)
-        points = await self._reserve(bucket, document, variables, patience)
-        cost = None
+        reservation = await self._reserve(bucket, document, variables, patience)
+        cost, is_lost = None, True
         try:
-            answer = await self._send(shop, document, variables, patience)
+            reply = await self._send(shop, document, variables, patience)
+            is_lost = False
+            body = read_body(reply)
+            cost = read_cost(body.get("extensions"))
         except TransientFault as fault:
-            cost = fault.cost
+            is_lost = fault.done
             raise
-        else:
-            cost = answer.cost
-            if cost is not None:
-                bucket.learn(document, variables, cost)
-            return answer
         finally:
-            bucket.settle(points, cost, self.pace.now())
+            bucket.settle(reservation, cost, self.pace.now(), is_lost=is_lost)
+        if cost is not None:
+            bucket.learn(document, variables, cost)
+        return read_answer(reply, body, cost)
 
     async def _reserve(
         self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: CallBudget
-    ) -> float:
+    ) -> Reservation:
         points = bucket.price(document, variables)
         while wait := bucket.wait_seconds(points, self.pace.now()):
             await patience.wait(wait)
-        bucket.spend(points, self.pace.now())
-        return points
+        return bucket.spend(points, self.pace.now())
 
     async def _send(
         self, shop: Shop, document: str, variables: Mapping[str, Any], patience: CallBudget
-    ) -> GraphqlAnswer:
+    ) -> PlatformReply:
         request = self.http.build_request(
             "POST",
             self.address.graphql(shop.shop_domain),
-            content=orjson.dumps({"query": document, "variables": dict(variables)}),
+            # a caller's variables may hold integers of any size
+            content=to_json({"query": document, "variables": dict(variables)}, inf_nan_mode="null"),
             headers={**_headers(shop), "Content-Type": "application/json"},
         )
         limits = self.limits
-        return read_answer(
-            await fetch(
-                self.http,
-                request,
-                limit_bytes=limits.body_bytes,
-                seconds=max(0.1, min(limits.attempt_seconds, patience.seconds_left)),
-            )
+        return await fetch(
+            self.http,
+            request,
+            limit_bytes=limits.body_bytes,
+            seconds=max(0.1, min(limits.attempt_seconds, patience.seconds_left)),
         )
 
 

@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any
 
 from tolsey.actors.listing.verification.revenue import depends_on_refunds
-from tolsey.actors.ports import PlatformUnreachable, Shop
+from tolsey.actors.ports import PlatformUnreachable, QueryTooCostly, Shop
 from tolsey.http.clients.commerce import queries, shapes
-from tolsey.http.clients.commerce.answers import QueryTooCostly
 from tolsey.http.clients.commerce.calls import Calls
 from tolsey.http.clients.commerce.costs import largest_page
 from tolsey.runtime.tasks import together

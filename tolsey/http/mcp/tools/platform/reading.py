@@ -7,14 +7,14 @@ import orjson
 from pydantic import Field, Json, WithJsonSchema
 
 from tolsey.actors.ports import PlatformDenied, PlatformUnreachable, Shop
-from tolsey.actors.refusals import Refusal, Unprocessable
+from tolsey.actors.refusals import Unprocessable
 from tolsey.actors.store.effects import shops
-from tolsey.actors.store.grants import commerce_unreachable, denied, lacking
-from tolsey.http.clients.commerce.answers import QueryTooCostly
+from tolsey.actors.store.grants import lacking, to_platform_refusal
+from tolsey.http.clients.commerce.costs import MOST_QUERY_POINTS
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, reads
-from tolsey.http.mcp.tools.platform.documents import CHARACTERS, read
+from tolsey.http.mcp.tools.platform.documents import CHARACTERS, DEEPEST, MOST_FIELDS, read
 from tolsey.http.mcp.tools.platform.fields import Need
 from tolsey.http.mcp.tools.shop_words import ShopValues
 from tolsey.http.web.context import Service
@@ -28,7 +28,17 @@ WRITING: Final = "write_"
 class PlatformQuery(ToolArguments):
     """What to ask the platform."""
 
-    query: Annotated[str, Field(min_length=1, max_length=CHARACTERS, description="GraphQL.")]
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=CHARACTERS,
+            description=(
+                f"One GraphQL query of at most {MOST_FIELDS} fields and {DEEPEST} levels,"
+                " for example `{ products(first: 5) { nodes { id title } } }`."
+            ),
+        ),
+    ]
     # A text: an object of any fields is none to clients that hold a model to a schema strictly.
     variables: Annotated[
         Json[dict[str, Any]],
@@ -56,7 +66,10 @@ class PlatformTools(ReadTools):
         "Sends one read-only Admin GraphQL query to the live shop: shop,"
         " products, variants, collections, inventory, locations, orders with line items,"
         " refunds and transactions. No customers, addresses, notes or metafields. Prefer"
-        " the other tools; use this for what they lack.",
+        f" the other tools; use this for what they lack. A query costs at most {MOST_QUERY_POINTS:,.0f} points"
+        " (an object 1, a connection 2 plus its nodes, so nested lists multiply) and answers at most"
+        f" {ANSWER_BYTES // 1024} KiB. If it is refused as query_too_costly, request fewer items with `first`"
+        " or nest fewer lists.",
         scopes=frozenset({"store:read"}),
         hints=LOOKS_OUTSIDE,
     )
@@ -72,7 +85,7 @@ class PlatformTools(ReadTools):
         try:
             data = await self._shops.call(principal.store_id, answered)
         except (PlatformDenied, PlatformUnreachable) as error:
-            raise refusal_of(error) from error
+            raise to_platform_refusal(error) from error
         if len(orjson.dumps(data)) > ANSWER_BYTES:
             raise Unprocessable(
                 f"The answer has more than {ANSWER_BYTES} bytes; ask for less at once.",
@@ -92,14 +105,3 @@ def check_grant(scopes: Sequence[str], needs: Iterable[Need]) -> None:
     for need in needs:
         if need.theirs and not need.theirs & held:
             raise lacking(min(need.theirs))
-
-
-def refusal_of(error: PlatformDenied | PlatformUnreachable) -> Refusal:
-    """Say why the platform gave no answer: what it refuses in its own words."""
-    match error:
-        case QueryTooCostly():
-            return Unprocessable(error.message, code="query_too_costly")
-        case PlatformUnreachable():
-            return commerce_unreachable()
-        case PlatformDenied():
-            return denied(error)

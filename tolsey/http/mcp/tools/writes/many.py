@@ -20,12 +20,12 @@ from tolsey.actors.store.editing.messages import (
     ResumeChangeSet,
     StopChangeSet,
 )
+from tolsey.actors.store.grants import to_platform_refusal
 from tolsey.actors.store.messages import store
 from tolsey.http.mcp.call import ToolCall
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints, InvalidArguments, Tool, ToolResult
 from tolsey.http.mcp.tools.building import ToolAnswer, ToolArguments, answered, reading
-from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.shop_words import ShopText
 from tolsey.http.mcp.tools.writes.changes import CHANGES
@@ -254,7 +254,7 @@ class ManyWriter:
         try:
             return await self._editor.plan_all(asked.principal.store_id, asked.edits)
         except (PlatformDenied, PlatformUnreachable) as error:
-            raise refusal_of(error) from error
+            raise to_platform_refusal(error) from error
 
     async def _begin(
         self, asked: AskedChanges, *, plans: Sequence[PlannedEdit] | None

@@ -11,6 +11,7 @@ from tolsey.actors.ports import CommerceEditor, PlatformDenied, PlatformUnreacha
 from tolsey.actors.refusals import Conflict, Refusal, Unprocessable
 from tolsey.actors.store.editing import edits
 from tolsey.actors.store.editing.asking import EditRequest, PlannedEdit, ShopEditor
+from tolsey.actors.store.grants import to_platform_refusal
 from tolsey.actors.store.messages import store
 from tolsey.http.answers.money.credits import written_out
 from tolsey.http.mcp.call import ToolCall
@@ -21,7 +22,6 @@ from tolsey.http.mcp.tools.building import reading
 from tolsey.http.mcp.tools.competitors.scanning import ScanWriter
 from tolsey.http.mcp.tools.deals.drafting import OfferReplyWriter
 from tolsey.http.mcp.tools.launch.running import RequestLaunchProbe, RunLaunchMilestone
-from tolsey.http.mcp.tools.platform.reading import refusal_of
 from tolsey.http.mcp.tools.schemas import answer_schema_of, schema_of
 from tolsey.http.mcp.tools.writes.changes import CHANGES
 from tolsey.http.mcp.tools.writes.contract import EditArguments, WriteResult, WriteTool
@@ -245,7 +245,7 @@ class Writer:
         try:
             return await self._editor.plan(asked.principal.store_id, asked.edit)
         except (PlatformDenied, PlatformUnreachable) as error:
-            raise refusal_of(error) from error
+            raise to_platform_refusal(error) from error
 
 
 def can_ask(call: ToolCall) -> bool:
