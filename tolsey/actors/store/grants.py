@@ -1,5 +1,6 @@
 """What every decision about a grant shares: how it is handed out, refused and put on record."""
 
+import math
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +15,6 @@ from tolsey.actors.refusals import Forbidden, Refusal, Unavailable, Unprocessabl
 from tolsey.actors.store.connection.messages import Token
 from tolsey.actors.store.state import StoreState
 from tolsey.runtime.decision import Perform
-from tolsey.storage.limits import whole_seconds
 from tolsey.storage.records.commerce.connection import Connection, ConnectionStatus
 from tolsey.storage.records.journal import AuditRecord, audit_record
 
@@ -83,7 +83,7 @@ def to_platform_refusal(error: PlatformDenied | PlatformUnreachable) -> Refusal:
             return Unavailable(
                 error.message,
                 code=code,
-                retryAfter=whole_seconds(error.retry_after or RETRY_SECONDS),
+                retryAfter=math.ceil(error.retry_after or RETRY_SECONDS),
             )
 
 

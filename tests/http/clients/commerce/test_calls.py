@@ -160,6 +160,22 @@ async def test_lost_answers_delay_nobody_longer_than_the_bucket_takes_to_fill(lo
         assert sum(wire.time.waits) <= 2000 / 100
 
 
+async def test_requests_that_never_left_cost_nothing() -> None:
+    async with wired(FULL) as wire:
+        client = wire.client()
+        await client.graphql(SHOP, QUERY)
+    async with client:
+        with pytest.raises(PlatformUnreachable, match="could not be reached"):
+            await client.graphql(SHOP, LARGE)
+    assert wire.time.waits == [0.5, 1.0, 2.0, 4.0]
+
+
+async def test_throttling_with_absurd_figures_is_waited_out_for_one_filling_at_most() -> None:
+    async with wired(throttled(752, -90_000), GOOD) as wire, wire.client() as client:
+        await client.graphql(SHOP, QUERY)
+        assert wire.time.waits == [pytest.approx(752 / 50)]
+
+
 async def test_a_query_that_is_too_costly_is_refused_with_figures_and_was_not_run() -> None:
     async with wired(too_costly(26_252)) as wire, wire.client() as client:
         with pytest.raises(QueryTooCostly) as caught:
