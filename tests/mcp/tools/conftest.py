@@ -26,8 +26,9 @@ TABLES = (
 async def count_rows(connection: Connection) -> dict[str, int]:
     """Return how many rows each table has."""
     names = [row["relname"] for row in await connection.fetch(TABLES)]
-    counts = (f"SELECT '{name}', count(*) FROM {name}" for name in names)  # noqa: S608 - our own names
-    return dict(await connection.fetch(" UNION ALL ".join(counts)))
+    counts = (f"SELECT '{name}' AS name, count(*) FROM {name}" for name in names)  # noqa: S608 - our own names
+    found = await connection.fetch(" UNION ALL ".join(counts))
+    return {row["name"]: row["count"] for row in found}
 
 
 @dataclass(frozen=True)
