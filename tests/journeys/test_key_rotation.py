@@ -192,7 +192,7 @@ async def test_a_rotation_that_was_killed_goes_on_and_the_new_key_alone_is_enoug
         assert (await browser.get(path)).json()["status"] == "active"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 async def test_keys_are_rotated_by_the_runbook_under_load_and_no_request_fails(
     settings: Settings, database: Database, tmp_path: Path
 ) -> None:
