@@ -10,7 +10,9 @@ PREFECT_VENV := .venv-bench-prefect
 MUTANTS_VENV := .venv-mutants
 FUZZ_VENV := .venv-fuzz
 
-.PHONY: setup build-name run test test-slow check types rules suite format bench campaign client conformance mutants sandbox messages lock clean
+CAMPAIGNS := campaign-fuzzing campaign-killed campaign-cluster campaign-money campaign-nemesis campaign-releases campaign-orders
+
+.PHONY: setup build-name run test test-slow newcomer gate nightly check types rules suite format bench campaign $(CAMPAIGNS) client conformance mutants sandbox messages lock clean
 
 setup: $(STAMP) build-name
 
@@ -34,21 +36,20 @@ sandbox: setup
 
 # Types take longest, on one core; the rest is done beside them.
 check: setup
-	@$(MAKE) --no-print-directory -j 2 types rules
+	@$(MAKE) --no-print-directory -k -j 2 types rules
+
+# Runs every check even if one fails; CI reads TEST_RESULTS and lists those that did (tests/ci/stages.py).
+TEST_RESULTS ?= /dev/null
+RUN_CHECKS := { status=0; while read -r check; do echo "$(BIN)/$$check"; $(BIN)/$$check </dev/null || \
+	{ status=1; echo "{\"red\": {\"$$check\": \"failed\"}}" >> "$(TEST_RESULTS)"; }; done; exit $$status; }
+RULES := 'ruff format --check .' 'ruff check .' lint-imports 'deptry tolsey' \
+	$(foreach module,ci.quarantine wire.golden unique_names rules plain_calls valid_description,'python -m tests.$(module)')
 
 types: setup
-	$(BIN)/mypy
+	@echo mypy | $(RUN_CHECKS)
 
 rules: setup
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/lint-imports
-	$(BIN)/python -m tests.wire.golden
-	$(BIN)/python -m tests.unique_names
-	$(BIN)/python -m tests.rules
-	$(BIN)/python -m tests.plain_calls
-	$(BIN)/python -m tests.valid_description
-	$(BIN)/deptry tolsey
+	@printf '%s\n' $(RULES) | $(RUN_CHECKS)
 
 format: setup
 	$(BIN)/ruff format .
@@ -59,11 +60,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Four at a time on two cores: each waits for the servers, for leases or for processes now and then.
 # One hash seed, so that what an order of a set breaks breaks again.
-PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest --forks 4 --ignore=tests/mcp/real
+# In CI a test that fails runs once more, alone (tests/ci/retry.py).
+RETRY := $(if $(CI),--retry)
+PYTEST := PYTHONHASHSEED=$${PYTHONHASHSEED:-0} $(BIN)/pytest $(RETRY) --forks 4 --ignore=tests/mcp/real
 
 # The checks run beside the tests, and what they find is told at once.
 test: setup
-	@$(MAKE) --no-print-directory -j 3 types rules suite
+	@$(MAKE) --no-print-directory -k -j 3 types rules suite
 
 suite: setup
 	$(PYTEST) -m "not slow"
@@ -72,25 +75,56 @@ suite: setup
 test-slow: setup
 	$(PYTEST) -m slow
 
+# Those of the slow tests that every landing passes, with 20 seconds of the campaign of money.
+gate: setup
+	CAMPAIGN_SECONDS=20 $(PYTEST) -m gate tests/campaigns/money tests/journeys tests/pages
+
+# What CI runs in a newcomer's place: the tests that need no server, and one journey.
+newcomer: setup
+	$(PYTEST) -m "not slow and not served"
+	$(BIN)/pytest $(RETRY) tests/journeys/test_newcomer.py::test_the_sandbox_shows_the_main_job_on_its_own
+
+# Everything else, a share of the campaigns each night; ONLY=name runs one part, NIGHT=n another night's.
+nightly: setup
+	@NIGHT=$(NIGHT) ONLY=$(ONLY) $(BIN)/python -m tests.ci.nightly
+
 $(FUZZ_VENV)/.installed: tests/campaigns/fuzzing/requirements.lock
 	test -x $(FUZZ_VENV)/bin/python || $(PYTHON) -m venv $(FUZZ_VENV)
 	$(FUZZ_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r tests/campaigns/fuzzing/requirements.lock
 	@touch $@
 
-campaign: setup $(FUZZ_VENV)/.installed
+campaign: $(CAMPAIGNS)
+
+campaign-fuzzing: setup $(FUZZ_VENV)/.installed
 	FUZZ_CASES=$${FUZZ_CASES:-20000} $(BIN)/pytest tests/campaigns/fuzzing -s
-	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns --ignore=tests/campaigns/cluster --ignore=tests/campaigns/nemesis --ignore=tests/campaigns/releases --ignore=tests/campaigns/fuzzing -s --timeout=1200
+
+campaign-killed: setup
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns/test_killed_*.py -s --timeout=1200
+
+campaign-cluster: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-300} $(BIN)/pytest tests/campaigns/cluster -s --timeout=1200
+
+campaign-money: setup
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns/money -s --timeout=1200
+
+campaign-nemesis: setup
 	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-180} $(BIN)/pytest tests/campaigns/nemesis -s --timeout=1200
+
+campaign-releases: setup
 	CAMPAIGN_OPERATIONS=$${CAMPAIGN_OPERATIONS:-100000} $(BIN)/pytest tests/campaigns/releases -s
+
+# Every other campaign, so that none is left out.
+campaign-orders: setup
+	CAMPAIGN_SECONDS=$${CAMPAIGN_SECONDS:-60} $(BIN)/pytest tests/campaigns -s --timeout=1200 --ignore-glob='*/test_killed_*' \
+		$(foreach folder,fuzzing cluster money nemesis releases,--ignore=tests/campaigns/$(folder))
 
 # The clients are tried last, and what they found is printed; `--write` puts it into docs/agents.md.
 conformance: setup
 	$(BIN)/python -m tests.mcp.conformance.suite
 	$(BIN)/python -m tests.mcp.real.clients.catalogue
-	$(BIN)/pytest tests/mcp/real
+	$(BIN)/pytest $(RETRY) tests/mcp/real
 	cd tests/journeys/description && npm ci --no-audit --no-fund --silent --ignore-scripts
-	$(BIN)/pytest tests/journeys/description
+	$(BIN)/pytest $(RETRY) tests/journeys/description
 	$(BIN)/python -m tests.mcp.real.clients.table
 
 $(BENCH_VENV)/.installed: bench/requirements.lock requirements-dev.lock
@@ -147,4 +181,4 @@ lock: setup
 		--no-emit-index-url --no-emit-find-links --no-annotate $$one.in -o $$one.lock || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(PREFECT_VENV) $(MUTANTS_VENV) $(FUZZ_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance
+	rm -rf $(VENV) $(BENCH_VENV) $(PREFECT_VENV) $(MUTANTS_VENV) $(FUZZ_VENV) mutants .data .mypy_cache .ruff_cache .pytest_cache .conformance .nightly .venv-3.*

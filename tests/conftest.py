@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 import redis
 
+from tests.ci.marks import mark_for_ci
 from tests.databases import Databases, Servers, copied
 from tests.described import Watched
 from tests.runtime.counter import SCHEMA as COUNTERS
@@ -42,7 +43,7 @@ hypothesis.settings.load_profile("tolsey")
 # A machine that stands still for a second is no Redis that is away: limits would begin anew.
 cache.TIMEOUT_SECONDS = 30.0
 
-pytest_plugins = ("tests.forks", "tests.once")
+pytest_plugins = ("tests.forks", "tests.once", "tests.ci.retry")
 
 HERE = Path(__file__).parent
 SLOW_PLACES = tuple(
@@ -81,6 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needed = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         if needed or any(item.path.is_relative_to(place) for place in SLOW_PLACES):
             item.add_marker("slow")
+        mark_for_ci(item)
 
 
 @pytest.fixture(scope="session")
