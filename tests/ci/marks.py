@@ -9,7 +9,7 @@ GATE: Final = {
     "tests/campaigns/money/test_money.py": "",
     "tests/journeys/test_kill.py": "",
     "tests/journeys/test_restore.py": "",
-    "tests/journeys/test_rolling.py": "[nginx]",
+    "tests/journeys/test_rolling.py": "[haproxy]",
     "tests/journeys/test_walk.py": "",
     "tests/pages/test_axe.py": "[('de', 360)]",
     "tests/pages/test_roles.py": "[keyboard, narrow, script, German]",

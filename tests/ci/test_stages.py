@@ -86,9 +86,7 @@ def test_a_stage_ends_at_the_command_that_fails(tmp_path: Path) -> None:
     assert ran.read_text() == "xx"
 
 
-def test_a_command_gets_no_input_and_is_ended_when_it_is_stuck() -> None:
-    reads = [sys.executable, "-c", "import sys; raise SystemExit(len(sys.stdin.read()))"]
-    assert run_command(reads, os.environ, stuck_seconds=60) == 0
+def test_a_command_that_is_stuck_is_ended() -> None:
     stuck = [sys.executable, "-c", "import signal; signal.pause()"]
     assert run_command(stuck, os.environ, stuck_seconds=0) == 1
 
