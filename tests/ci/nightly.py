@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -35,8 +35,8 @@ CAMPAIGNS: Final = {
 VERSIONS: Final = ("3.11", "3.12", "3.13")
 
 
-def list_parts(night: int, versions: Sequence[str]) -> list[Stage]:
-    """List every part, all campaigns included."""
+def list_parts(night: int, pythons: Mapping[str, str]) -> list[Stage]:
+    """List every part, all campaigns included; `pythons` has the path of each other Python."""
     seed = {"CAMPAIGN_SEED": str(night), "FUZZ_SEED": str(night)}
     pytest = (sys.executable, "-m", "pytest", "--forks", "4")
     return [
@@ -55,14 +55,25 @@ def list_parts(night: int, versions: Sequence[str]) -> list[Stage]:
             Stage(
                 name=f"python-{version}",
                 limit_seconds=390,
-                commands=[
-                    ["make", "suite", f"VENV=.venv-{version}", f"PYTHON=python{version}"],
-                ],
+                commands=[["make", "suite", f"VENV=.venv-{version}", f"PYTHON={path}"]],
             )
-            for version in versions
+            for version, path in pythons.items()
         ),
         Stage(name="conformance", limit_seconds=180, commands=[["make", "conformance"]]),
     ]
+
+
+def find_pythons() -> dict[str, str]:
+    """Find the Pythons other than this one, also those that pyenv keeps and doesn't put on the PATH."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    kept = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    found = {}
+    for version in VERSIONS:
+        name = f"python{version}"
+        paths = [shutil.which(name) or "", *map(str, sorted(kept.glob(f"{version}*/bin/{name}")))]
+        if version != own and (runs := [path for path in paths if runs_tolsey(path)]):
+            found[version] = runs[0]
+    return found
 
 
 def choose_parts(parts: Sequence[Stage], night: int, only: str | None) -> list[Stage]:
@@ -121,14 +132,8 @@ def write_report(
 def main(night: int, only: str | None) -> int:
     """Run tonight's parts; returns an exit status."""
     os.environ.pop("CI", None)  # a failure at night is looked into, not run again
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    versions = [
-        version
-        for version in VERSIONS
-        if version != own and runs_tolsey(shutil.which(f"python{version}") or "")
-    ]
     try:
-        parts = choose_parts(list_parts(night, versions), night, only)
+        parts = choose_parts(list_parts(night, find_pythons()), night, only)
     except ValueError as error:
         report(str(error))
         return 2

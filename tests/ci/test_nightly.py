@@ -11,7 +11,7 @@ from tests.ci import nightly
 from tests.ci.nightly import CAMPAIGNS, choose_parts, list_parts
 from tests.ci.stages import ROOT, Stage
 
-PARTS = list_parts(7, ["3.12"])
+PARTS = list_parts(7, {"3.12": "/opt/python3.12"})
 
 
 def names(night: int, only: str | None = None) -> list[str]:
@@ -31,7 +31,7 @@ def test_the_makefile_has_every_campaign() -> None:
 
 def test_every_night_fits_into_an_hour() -> None:
     for night in range(7):
-        tonight = choose_parts(list_parts(night, ["3.12", "3.13"]), night, None)
+        tonight = choose_parts(list_parts(night, {"3.12": "a", "3.13": "b"}), night, None)
         assert sum(part.limit_seconds for part in tonight) <= nightly.TOTAL_SECONDS
 
 
@@ -55,6 +55,20 @@ def test_a_name_of_no_part_is_refused_with_the_names() -> None:
         names(7, "slo")
 
 
+def test_a_python_that_pyenv_keeps_off_the_path_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    other = next(version for version in nightly.VERSIONS if version != own)
+    folder = tmp_path / "versions" / f"{other}.1" / "bin"
+    folder.mkdir(parents=True)
+    kept = folder / f"python{other}"
+    kept.symlink_to(sys.executable)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    assert nightly.find_pythons() == {other: str(kept)}
+
+
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run small parts in place of the real ones; return the file that says which ran."""
@@ -75,7 +89,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         small("long", passes=True, limit_seconds=nightly.TOTAL_SECONDS + 1),
     ]
     monkeypatch.setattr(nightly, "HOME", tmp_path / "state")
-    monkeypatch.setattr(nightly, "VERSIONS", ())
+    monkeypatch.setattr(nightly, "find_pythons", dict)
     monkeypatch.setattr(nightly, "list_parts", lambda *_: parts)
     monkeypatch.setattr(nightly, "read_commit", lambda: "abc")
     monkeypatch.setattr(os, "environ", dict(os.environ))
