@@ -61,7 +61,9 @@ async def test_a_store_whose_app_was_removed_is_told_to_its_keepers(
     (mail,) = await written(live, MailEvent.CONNECTION_BROKEN)
     assert mail["recipient"] == "seller@example.com"
     assert mail["subject"] == f"{SHOP} is no longer connected"
-    assert "The app was removed" in await read(browser, mail)
+    said = await read(browser, mail)
+    assert "The app was removed" in said
+    assert f"http://127.0.0.1:8000/stores/{seller.store_id}" in said
 
 
 async def test_a_store_whose_app_is_refused_is_told_to_its_keepers(
@@ -73,7 +75,7 @@ async def test_a_store_whose_app_is_refused_is_told_to_its_keepers(
     with pytest.raises(Unavailable, match="Connect the store again"):
         await live.service.runtime.ask(store(seller.store_id), UseToken(datetime.now(UTC)))
     (mail,) = await written(live, MailEvent.CONNECTION_BROKEN)
-    assert "refuses its app" in await read(seller.browser, mail)
+    assert "rejected the app" in await read(seller.browser, mail)
 
 
 async def test_a_payment_that_failed_is_told_to_who_may_pay(

@@ -383,7 +383,7 @@ async def test_the_operator_is_written_to_once_a_day_while_a_threshold_is_passed
     assert (over["alerts"], over["operatorsTold"]) == (0, 0)
     told = await mails(live, "alert_raised")
     assert [(one["recipient"], one["subject"]) for one in told] == [
-        (OPERATOR, "Alert: chargebacks")
+        (OPERATOR, "Alert: Too many chargebacks")
     ] * 2
     assert "1 of 20 payments" in await said_in(live, told[0]["id"])
 

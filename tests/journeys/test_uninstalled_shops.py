@@ -66,7 +66,7 @@ async def test_a_shop_that_nobody_connects_again_is_announced_and_forgotten_afte
     for _ in range(2):
         assert (await erased(live))["shopsLeft"] == 0
     (announced,) = await mails(database, "shop_erasure_nears")
-    assert announced.startswith(f"What we keep of {SHOP} is erased on ")
+    assert announced.startswith(f"{SHOP}: ")
     assert "commerce_orders.metadata" in await places(database, WORDS)
 
     await ago(database, 31)

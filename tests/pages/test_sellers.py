@@ -271,4 +271,4 @@ async def test_a_mail_is_shown_with_its_time_and_an_invitation_says_what_tolsey_
     assert time in mails
     mail = (await visitor.get("/mail/" + mails.partition('href="/mail/')[2].partition('"')[0])).text
     assert time in mail
-    assert "runs its shops with tolsey: it reads them, says what wants doing" in mail
+    assert "uses tolsey to run its stores" in mail

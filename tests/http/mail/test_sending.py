@@ -131,10 +131,9 @@ async def test_no_name_writes_a_header_or_markup(live: Running, post: Post, name
     assert post.recipients == ["bob@example.com"]
     assert mail["Bcc"] is None
     assert mail["X-Evil"] is None
-    assert (
-        mail["Subject"]
-        == f"{' '.join(name.split())} invites you to <b>Søren</b> X-Evil: 1 on tolsey"
-    )
+    subject = mail["Subject"]
+    assert subject.startswith(" ".join(name.split()))
+    assert subject.endswith("<b>Søren</b> X-Evil: 1")
     html = mail.get_body(("html",))
     assert html is not None
     assert "<b>" not in html.get_content()
@@ -186,7 +185,7 @@ async def test_mails_of_security_have_no_way_out(live: Running, post: Post) -> N
         )
     mail = await post.received()
     assert mail["List-Unsubscribe"] is None
-    assert "no more" not in str(mail)
+    assert "unsubscribe" not in str(mail).lower()
 
 
 async def test_what_is_told_twice_is_written_once(live: Running, post: Post) -> None:

@@ -114,7 +114,7 @@ def tell_keepers(state: StoreState, connection: Connection, why: str) -> Perform
         event=MailEvent.CONNECTION_BROKEN,
         organization_id=state.organization_id,
         about=f"{state.store_id}:{connection.connected_at.isoformat()}",
-        facts={"shop": connection.shop_domain, "why": why},
+        facts={"store": state.store_id, "shop": connection.shop_domain, "why": why},
     )
     return Perform(call, key=f"tell:{call.event}:{call.about}")
 

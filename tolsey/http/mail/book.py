@@ -37,18 +37,18 @@ class MailTopic(StrEnum):
 
     @property
     def words(self) -> str:
-        """What it is called on the page that ends it."""
+        """Return the topic's name for the unsubscribe page."""
         match self:
             case MailTopic.INVITATIONS:
-                return _("invitations to organizations")
+                return _("invitations")
             case MailTopic.LAUNCHES:
-                return _("launches of stores")
+                return _("store launches")
             case MailTopic.STORES:
-                return _("stores that are no longer connected")
+                return _("store connections")
             case MailTopic.STATUS:
-                return _("what breaks and mends")
+                return _("service status")
             case MailTopic.DAILY:
-                return _("what you chose to get once a day")
+                return _("your daily summary")
 
 
 KINDS: Final = tuple(one for one in MailTopic if one is not MailTopic.DAILY)
@@ -79,7 +79,7 @@ BOOK: Final[Mapping[MailEvent | StatusMail, Entry]] = {
     MailEvent.PASSWORD_FORGOTTEN: Entry(Role.PERSON),
     MailEvent.PAYMENT_FAILED: Entry(Role.KEEPERS, path="/billing"),
     MailEvent.PAYOUT_FAILED: Entry(Role.PAYEE),
-    MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/billing"),
+    MailEvent.CONNECTION_BROKEN: Entry(Role.KEEPERS, MailTopic.STORES, path="/stores/{store}"),
     MailEvent.SHOP_ERASURE_NEARS: Entry(Role.KEEPERS, path="/stores/{store}"),
     MailEvent.DATA_REQUEST_ANSWERED: Entry(Role.KEEPERS, path="/stores/{store}/privacy"),
     MailEvent.DEAL_MOVED: Entry(Role.KEEPERS, path="/deals/{deal}"),

@@ -32,12 +32,12 @@ def alerts(tally: PaymentTally, limit_hits: int) -> Sequence[Alert]:
         tally.payments >= CHARGEBACK_PAYMENTS
         and tally.chargebacks > CHARGEBACK_RATE * tally.payments
     ):
-        said = f"{tally.chargebacks} of {tally.payments} payments of the last 30 days were charged back: more than 1%."
+        said = f"{tally.chargebacks} of {tally.payments} payments in the last 30 days were charged back. The threshold is 1%."
         found.append(Alert(name="chargebacks", sentence=said))
     if tally.failed_events > FAILED_EVENTS_AN_HOUR:
-        said = f"{tally.failed_events} events of the payment processor failed within an hour: more than 5. `GET /api/admin/payment-events` lists them."
+        said = f"{tally.failed_events} Stripe webhook events failed within an hour. The threshold is {FAILED_EVENTS_AN_HOUR}. List them with `GET /api/admin/payment-events`."
         found.append(Alert(name="payment_webhooks", sentence=said))
     if limit_hits > LIMIT_HITS_AN_HOUR:
-        said = f"Agents were refused {limit_hits} times within an hour for calling too often: more than 100."
+        said = f"Agents hit their rate limits {limit_hits} times within an hour. The threshold is {LIMIT_HITS_AN_HOUR}."
         found.append(Alert(name="mcp_rate_limits", sentence=said))
     return found
