@@ -12,6 +12,11 @@ FUZZ_VENV := .venv-fuzz
 
 CAMPAIGNS := campaign-fuzzing campaign-killed campaign-cluster campaign-money campaign-nemesis campaign-releases campaign-orders
 
+# Bytecode of modules and templates, which an installed package has: the first start need not compile them, nor any
+# start where Python is told to write none.
+COMPILE = $(BIN)/python -m compileall -q -j 0 tolsey && \
+	$(BIN)/python -c "from tolsey.http.layout.templates import compile_all; compile_all()"
+
 .PHONY: setup build-name run test test-slow newcomer gate nightly check types rules suite format bench campaign $(CAMPAIGNS) client conformance mutants sandbox messages lock clean
 
 setup: $(STAMP) build-name
@@ -22,6 +27,7 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(COMPILE)
 	@touch $@
 
 # The build's name is written down, so that nothing that runs asks git for it.

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from gettext import GNUTranslations
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
-from jinja2 import Environment, TemplateSyntaxError, UndefinedError, nodes
+from jinja2 import DictLoader, Environment, TemplateSyntaxError, UndefinedError, nodes
 
 from tolsey.actors.refusals import NotFound
-from tolsey.http.layout import catalogue
+from tolsey.http.layout import catalogue, words
 from tolsey.http.layout.answers import RefusalPage, sentence
-from tolsey.http.layout.templates import ENVIRONMENT, Page, rendered
+from tolsey.http.layout.templates import ENVIRONMENT, Page, TemplateCache, environment, rendered
 from tolsey.sandbox.payments.face import html
 
 SPOKEN = ("aria-label", "alt", "title", "placeholder")
@@ -147,3 +149,87 @@ def stores(count: int) -> str:
     return ENVIRONMENT.from_string(
         "{% trans count=count %}{{ count }} store{% pluralize %}{{ count }} stores{% endtrans %}"
     ).render(count=count)
+
+
+# The cache of compiled templates
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the templates that are compiled from their source."""
+    names: list[str] = []
+    compile_source = Environment._generate  # type: ignore[attr-defined]
+
+    def record(
+        made: Environment, source: nodes.Template, name: str, *rest: Any, **more: Any
+    ) -> Any:
+        names.append(name)
+        return compile_source(made, source, name, *rest, **more)
+
+    monkeypatch.setattr(Environment, "_generate", record)
+    return names
+
+
+def written_with(cache: TemplateCache, source: str = "<p>{{ page }}</p>") -> str:
+    made = environment("tolsey.http", cache=cache)
+    made.loader = DictLoader({"one.html": source})
+    return made.get_template("one.html").render(page="&")
+
+
+def test_a_template_is_compiled_once_for_all_starts(tmp_path: Path, compiled: list[str]) -> None:
+    folder = tmp_path / "compiled"
+    assert [written_with(TemplateCache(folder)) for _ in range(3)] == ["<p>&amp;</p>"] * 3
+    assert compiled == ["one.html"]
+
+
+def test_a_changed_template_or_another_jinja_is_compiled_again(
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written_with(TemplateCache(tmp_path))
+    assert written_with(TemplateCache(tmp_path), "<b>{{ page }}</b>") == "<b>&amp;</b>"
+    assert len(compiled) == 2
+    monkeypatch.setattr("jinja2.__version__", "99.0")
+    written_with(TemplateCache(tmp_path), "<b>{{ page }}</b>")
+    assert len(compiled) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"j2", b"\x00" * 200])
+def test_a_damaged_file_of_the_cache_only_costs_time(
+    tmp_path: Path, compiled: list[str], damage: bytes
+) -> None:
+    written_with(TemplateCache(tmp_path))
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for content in (damage, whole[:40], whole[:-5]):
+        file.write_bytes(content)
+        assert written_with(TemplateCache(tmp_path)) == "<p>&amp;</p>"
+    assert len(compiled) == 4
+
+
+def test_a_folder_that_cannot_be_written_only_costs_time(
+    tmp_path: Path, compiled: list[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for _ in range(2):
+        assert written_with(TemplateCache(tmp_path / "file")) == "<p>&amp;</p>"
+        assert written_with(TemplateCache(tmp_path / "missing" / "folder")) == "<p>&amp;</p>"
+    assert len(compiled) == 4
+
+
+def folded(source: str) -> list[str]:
+    """List the filters of ours whose results would be cached with the template."""
+    ours = {name for name, made in ENVIRONMENT.filters.items() if made.__module__ == words.__name__}
+    filters = ENVIRONMENT.parse(source).find_all(nodes.Filter)
+    return [one.name for one in filters if one.name in ours and not any(one.find_all(nodes.Name))]
+
+
+def test_no_filter_of_ours_is_applied_while_compiling() -> None:
+    assert folded("{{ 100 | dollars }}") == ["dollars"]
+    assert folded("{{ page.cents | dollars }}") == []
+    loader = ENVIRONMENT.loader
+    assert loader is not None
+    found = {
+        name: folded(loader.get_source(ENVIRONMENT, name)[0])
+        for name in ENVIRONMENT.list_templates()
+    }
+    assert {name: filters for name, filters in found.items() if filters} == {}

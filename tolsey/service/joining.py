@@ -17,8 +17,10 @@ from tolsey.storage.runtime.slots import Slots
 from tolsey.storage.runtime.streams import Streams
 
 
-async def join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts: Parts) -> Shard:
-    """Take a share of the slots among the processes of this deployment."""
+async def prepare_shard(
+    stack: AsyncExitStack, settings: Settings, redis_url: str, parts: Parts
+) -> Shard:
+    """Create this process's shard; it joins the deployment and takes slots when it is entered."""
     stored = Slots(parts.database)
     deployment = await stored.deployment()
     presence = Presence(redis_url, deployment)
@@ -35,7 +37,7 @@ async def join(stack: AsyncExitStack, settings: Settings, redis_url: str, parts:
     )
     parts.shard = shard
     _agree(shard, parts)
-    return await stack.enter_async_context(shard)
+    return shard
 
 
 def _agree(shard: Shard, parts: Parts) -> None:

@@ -29,7 +29,7 @@ from tolsey.http.web.edge import ASGIApp
 from tolsey.http.webhooks.table import receivers
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.shards.shard import Shard
-from tolsey.service.joining import agents_of, join, last_alive
+from tolsey.service.joining import agents_of, last_alive, prepare_shard
 from tolsey.service.parts import Parts
 from tolsey.service.timetable import start_timers
 from tolsey.settings import Settings
@@ -100,7 +100,9 @@ async def running(
         vault = await keys.open_vault(database, settings)
         parts = Parts(settings, database, vault, outside, clock, reports=reports, heal=heal)
         runtime = await parts.start(stack, runtime_options)
-        shard = await join(stack, settings, redis_url, parts)
+        shard = await prepare_shard(stack, settings, redis_url, parts)
+        # Entered below, as the last step; left before its connections close, after all answers have ended.
+        membership = await stack.enter_async_context(AsyncExitStack())
         await _trace(stack, settings, parts, shard.id)
         service = Service(
             settings=settings,
@@ -126,6 +128,8 @@ async def running(
             clock=clock,
         )
         app = _application(stack, service, parts)
+        # From here on the lease has to be renewed: nothing that holds the event loop may follow.
+        await membership.enter_async_context(shard)
         await _draw_up_missing_ndas(parts)
         if timers:
             await start_timers(stack, runtime, database, clock)

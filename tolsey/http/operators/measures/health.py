@@ -26,20 +26,24 @@ tag_blueprint(routes, ["Health"])
 async def health() -> tuple[HealthAnswer, Literal[200, 503], Mapping[str, str]]:
     """Answer 200 when the database and the cache answer within 2 s each, else 503.
 
-    503 too from a process that is about to stop, that has no lease, or whose commits hang: its own
+    503 too from a process that is about to stop or has no lease (`checks.cache` is false: it has no
+    part in what the processes share there), or whose commits hang (`checks.db` is false): its own
     actors refuse. The reason is in the log under `health.degraded`, never in the body.
     """
     running = service()
     select = running.database.fetchrow("SELECT 1 AS one")
     db, cache = await asyncio.gather(_probe("db", select), _probe("cache", running.cache.ping()))
+    stopping, leased = running.runtime.draining, running.shard.leased
+    commits = running.runtime.admin.commit_seconds <= PROBE_SECONDS
     reason = (
-        ("stopping" if running.runtime.draining else None)
-        or ("no lease" if not running.shard.leased else None)
-        or ("commits hang" if running.runtime.admin.commit_seconds > PROBE_SECONDS else None)
+        ("stopping" if stopping else None)
+        or (None if leased else "no lease")
+        or (None if commits else "commits hang")
     )
     if reason:
         log.warning("health.degraded", reason=reason)
-    ok = db and cache and not reason
+    db, cache = db and commits, cache and leased and not stopping
+    ok = db and cache
     body = HealthAnswer(ok=ok, checks=ChecksAnswer(db=db, cache=cache), version=__version__)
     return body, 200 if ok else 503, {"Cache-Control": "no-store"}
 
