@@ -9,6 +9,8 @@ import pytest
 import structlog
 
 from tests.journeys.conftest import ServiceProcess
+from tolsey.http.app import create_app
+from tolsey.http.mcp.opening import opened
 from tolsey.runtime.shards.shard import Shard
 from tolsey.service import running, starting
 from tolsey.settings import Settings
@@ -26,8 +28,8 @@ async def test_routes_templates_and_tools_are_ready_before_slots_are_taken(
 
         return record
 
-    monkeypatch.setattr(starting, "opened", recorded("tools", starting.opened))
-    monkeypatch.setattr(starting, "create_app", recorded("app", starting.create_app))
+    monkeypatch.setattr(starting, "opened", recorded("tools", opened))
+    monkeypatch.setattr(starting, "create_app", recorded("app", create_app))
     monkeypatch.setattr(Shard, "__aenter__", recorded("join", Shard.__aenter__))
     async with running(settings):
         assert steps == ["tools", "app", "join"]

@@ -158,7 +158,7 @@ def stores(count: int) -> str:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect the templates that are compiled from their source."""
     names: list[str] = []
-    compile_source = Environment._generate  # type: ignore[attr-defined]
+    compile_source = Environment._generate
 
     def record(
         made: Environment, source: nodes.Template, name: str, *rest: Any, **more: Any
