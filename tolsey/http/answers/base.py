@@ -62,7 +62,12 @@ def _opened(schema: dict[str, Any]) -> None:
 
 
 class Projection(BaseModel):
-    """An answer that can be made of what is kept, or of another answer."""
+    """An answer that can be made of what is kept, or of another answer.
+
+    Models are built when they are first used: hundreds of them would take a quarter of a start.
+    """
+
+    model_config = ConfigDict(defer_build=True)
 
     @classmethod
     def read(cls, kept: Any, **others: Any) -> Self:

@@ -52,7 +52,7 @@ ClientName: TypeAlias = Annotated[
 class Registration(BaseModel):
     """A client's metadata (RFC 7591, 2). Unknown fields are ignored, and null means absent."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     redirect_uris: list[StrictStr] = Field(min_length=1, max_length=MOST_URIS)
     client_name: ClientName = "An agent"

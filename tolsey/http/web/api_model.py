@@ -32,6 +32,7 @@ class ApiModel(BaseModel):
         serialize_by_alias=True,
         allow_inf_nan=False,
         hide_input_in_errors=True,
+        defer_build=True,
     )
 
     @model_validator(mode="before")

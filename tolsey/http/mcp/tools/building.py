@@ -33,7 +33,7 @@ OFFER: Final = "offer"
 class ToolArguments(BaseModel):
     """What a tool takes: what its schema refuses is refused, and nothing is read as something else."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
