@@ -12,6 +12,8 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from tolsey.__main__ import COMMANDS
+
 LONGEST_SECONDS = 240.0
 """How long a command may take, however busy the machine is."""
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
@@ -21,7 +23,13 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 def _ready() -> ForkServerContext:
     context = get_context("forkserver")
     context.set_forkserver_preload(
-        [__name__, "tolsey.__main__", "tolsey.commands.doctor.examination", "tolsey.service"]
+        [
+            __name__,
+            "tolsey.__main__",
+            *(f"tolsey.commands.{module}" for module in {one for one, _ in COMMANDS.values()}),
+            "tolsey.commands.doctor.examination",
+            "tolsey.service",
+        ]
     )
     return context
 

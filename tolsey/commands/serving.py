@@ -163,9 +163,11 @@ async def _serve(read: Settings, place: Listeners | Parent, server: "HttpServer"
 async def _serve_until(
     read: Settings, place: Listeners | Parent, server: "HttpServer", ending: ProcessEnd
 ) -> None:
+    gc.disable()  # while the service is imported, as in `tolsey.__main__`
     from tolsey.server import serve_listener, serve_listeners  # noqa: PLC0415 - others need no server
     from tolsey.service import running  # noqa: PLC0415 - as above
 
+    gc.enable()
     # What was imported stays for good, and a turn makes many short-lived values: collecting the
     # young less often took a fifth off a webhook's time.
     gc.freeze()

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup
 from quart import Blueprint, Response
 
@@ -18,6 +16,9 @@ from tolsey.actors.refusals import NotFound
 from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import identify, public
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 SLUGS: Final = {"api": "api-guide"}
 """`/docs/api` is the page that draws the description."""
@@ -108,6 +109,8 @@ def _slug_of(name: str) -> str:
 
 
 def _guide(name: str, source: str) -> Guide:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - slow to import, and only readers of the pages need it
+
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = reader.parse(source)
     for at, token in enumerate(tokens):
@@ -125,7 +128,7 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _lead(link: Token, folder: str) -> None:
+def _lead(link: "Token", folder: str) -> None:
     """Let a link between documents lead to the page of the other."""
     path, mark, anchor = str(link.attrGet("href")).partition("#")
     if path.endswith(".md") and "://" not in path:

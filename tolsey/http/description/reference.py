@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 from quart import Blueprint, Response, current_app, request
 
@@ -213,6 +212,8 @@ def slug_of(group: str) -> str:
 
 def prose(text: str) -> Markup:
     """Write a sentence of ours that holds code between backticks."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - slow to import, and only readers of the pages need it
+
     # Written by us and kept with the code; what it says as HTML is shown as text.
     return Markup(MarkdownIt("commonmark", {"html": False}).renderInline(text))  # noqa: S704 - as just said
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from io import BytesIO
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 import font_roboto
-from PIL import Image, ImageDraw, ImageFont
 
 from tolsey.actors.listing.verification.transitions import Badge
 from tolsey.http.layout.catalogue import _
 from tolsey.http.selling import badge as badges
 from tolsey.http.selling.badge import Shown
+
+if TYPE_CHECKING:
+    from PIL import ImageDraw, ImageFont
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN: Final = 80
@@ -67,6 +69,8 @@ def _one_at_a_time() -> anyio.CapacityLimiter:
 @lru_cache(maxsize=KEPT)
 def drawn(preview: Preview) -> bytes:
     """Draw the picture, as a PNG."""
+    from PIL import Image, ImageDraw  # noqa: PLC0415 - slow to import, and few pictures are drawn
+
     picture = Image.new("RGB", (WIDTH, HEIGHT), GROUND)
     pen = ImageDraw.Draw(picture)
     pen.rounded_rectangle(
@@ -97,14 +101,14 @@ def drawn(preview: Preview) -> bytes:
     return written.getvalue()
 
 
-def _mark(pen: ImageDraw.ImageDraw) -> None:
+def _mark(pen: "ImageDraw.ImageDraw") -> None:
     """Draw our mark and name, as at the top of every page."""
     pen.rectangle((MARGIN, 86, MARGIN + 36, 96), fill=ACCENT)
     pen.rectangle((MARGIN + 13, 100, MARGIN + 23, 118), fill=ACCENT)
     pen.text((MARGIN + 52, 102), "tolsey", INK, _font("Bold", 34), anchor="lm")
 
 
-def _lines(text: str, font: ImageFont.FreeTypeFont, width: int) -> list[str]:
+def _lines(text: str, font: "ImageFont.FreeTypeFont", width: int) -> list[str]:
     """Break a text between its words into as many lines as there may be, and say where it was cut."""
     lines = [""]
     for word in text.split():
@@ -119,7 +123,7 @@ def _lines(text: str, font: ImageFont.FreeTypeFont, width: int) -> list[str]:
     return [_cut(line, font, width) for line in lines]
 
 
-def _cut(line: str, font: ImageFont.FreeTypeFont, width: int) -> str:
+def _cut(line: str, font: "ImageFont.FreeTypeFont", width: int) -> str:
     """Cut a line to its width."""
     if font.getlength(line) <= width:
         return line
@@ -138,14 +142,16 @@ def _is_drawable(text: str) -> bool:
     )
 
 
-def _fitted(text: str, size: int, width: int) -> ImageFont.FreeTypeFont:
+def _fitted(text: str, size: int, width: int) -> "ImageFont.FreeTypeFont":
     """Choose letters of at most a size, so that a text stays within its width."""
     needed = _font("Bold", size).getlength(text)
     return _font("Bold", size if needed <= width else max(12, int(size * width / needed)))
 
 
 @lru_cache(maxsize=32)
-def _font(weight: str, size: int) -> ImageFont.FreeTypeFont:
+def _font(weight: str, size: int) -> "ImageFont.FreeTypeFont":
+    from PIL import ImageFont  # noqa: PLC0415 - as above
+
     return ImageFont.truetype(BytesIO(_face(weight)), size)
 
 

@@ -19,15 +19,12 @@ from hypothesis import strategies as st
 
 from tests.golden.cases import BESIDE
 from tolsey.http.clients.commerce import queries
-from tolsey.http.clients.commerce.costs import (
-    Bucket,
-    Buckets,
-    Cost,
+from tolsey.http.clients.commerce.costs import Bucket, Buckets, Cost, read_cost
+from tolsey.http.clients.commerce.document_costs import (
     count_least,
     estimate,
     is_mutation,
     largest_page,
-    read_cost,
 )
 
 QUERY_LIMIT_POINTS = 1000

@@ -32,8 +32,6 @@ from tolsey.http.clients.commerce.costs import (
     Bucket,
     Buckets,
     Reservation,
-    count_least,
-    is_mutation,
     read_cost,
 )
 from tolsey.http.clients.guard import loopback_origin
@@ -264,11 +262,13 @@ class Calls:
         mutation whose answer was lost is not sent again. QueryTooCostly when the platform would
         certainly refuse it for its cost.
         """
+        from tolsey.http.clients.commerce import document_costs  # noqa: PLC0415 - imports graphql, which is slow
+
         variables = variables or {}
-        least = count_least(document, variables)
+        least = document_costs.count_least(document, variables)
         if least > MOST_QUERY_POINTS:
             raise QueryTooCostly(least, MOST_QUERY_POINTS, is_least=True)
-        again = not is_mutation(document) if repeatable is None else repeatable
+        again = not document_costs.is_mutation(document) if repeatable is None else repeatable
         limits = self.limits
         patience = CallBudget(
             self.pace, limits, attempts=limits.attempts, seconds=limits.deadline_seconds

@@ -12,7 +12,6 @@ from tolsey.actors.listing.verification.revenue import depends_on_refunds
 from tolsey.actors.ports import PlatformUnreachable, QueryTooCostly, Shop
 from tolsey.http.clients.commerce import queries, shapes
 from tolsey.http.clients.commerce.calls import Calls
-from tolsey.http.clients.commerce.costs import largest_page
 from tolsey.runtime.tasks import together
 from tolsey.storage.records.selling.revenue import (
     PulledLine,
@@ -112,6 +111,8 @@ async def _nodes(
     pages: int | None = None,
 ) -> AsyncGenerator[Mapping[str, Any]]:
     """Yield what a search finds; the first page may be smaller, and `pages` ends it in silence."""
+    from tolsey.http.clients.commerce.document_costs import largest_page  # noqa: PLC0415 - imports graphql, which is slow
+
     variables: dict[str, Any] = {"query": query, "after": None, "reverse": reverse}
     most = min(MOST_PER_PAGE, largest_page(queries.ORDERS, variables, calls.limits.page_points))
     size = min(most, first or most)

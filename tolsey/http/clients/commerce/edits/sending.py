@@ -6,7 +6,7 @@ have been made.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -16,7 +16,6 @@ from tolsey.actors.ports import EditRefused, PlatformUnreachable, Shop
 from tolsey.actors.store.editing import edits
 from tolsey.http.clients.commerce.answers import GraphqlAnswer, plain
 from tolsey.http.clients.commerce.calls import Calls
-from tolsey.http.clients.commerce.edits.batching import LookBatch, batches
 from tolsey.http.clients.commerce.edits.discounts import DiscountWay
 from tolsey.http.clients.commerce.edits.drafts import CollectionWay, PageWay
 from tolsey.http.clients.commerce.edits.fulfilment import FulfilWay, TrackWay
@@ -27,6 +26,9 @@ from tolsey.http.clients.commerce.edits.setup import FileWay, LocationWay, Marke
 from tolsey.http.clients.commerce.edits.things import catalogue, growth, storefront
 from tolsey.http.clients.commerce.edits.way import EditWay
 from tolsey.runtime.tasks import together
+
+if TYPE_CHECKING:
+    from tolsey.http.clients.commerce.edits.batching import LookBatch
 
 WAYS: Final[Mapping[str, EditWay]] = {
     edits.PRODUCT: ProductWay(),
@@ -82,13 +84,15 @@ async def look_all(
     places = anyio.CapacityLimiter(at_once)
     found: list[dict[str, Any] | None] = [None] * len(some)
 
-    async def ask(batch: LookBatch) -> None:
+    async def ask(batch: "LookBatch") -> None:
         async with places:
             data = await calls.ask(shop, batch.document.text, batch.document.variables)
         for place, own in batch.answers(data):
             found[place] = WAYS[some[place].kind].found(some[place], own)
 
     asked = [WAYS[one.kind].look(one) for one in some]
+    from tolsey.http.clients.commerce.edits.batching import batches  # noqa: PLC0415 - imports graphql, which is slow
+
     await together([partial(ask, batch) for batch in batches(asked)])
     return found
 

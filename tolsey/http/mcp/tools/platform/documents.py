@@ -24,7 +24,10 @@ from graphql import (
 from tolsey.actors.refusals import Unprocessable
 from tolsey.http.mcp.tools.platform.fields import (
     ARGUMENTS,
+    CHARACTERS,
+    DEEPEST,
     LEAF,
+    MOST_FIELDS,
     NEEDS,
     ROOT,
     ROOT_NEEDS,
@@ -32,12 +35,9 @@ from tolsey.http.mcp.tools.platform.fields import (
     fields_of,
 )
 
-CHARACTERS: Final = 10_000
 TOKENS: Final = 2_000
 BRACKETS: Final = 120
 """Of all kinds together, so that reading and writing a document never nests deeper."""
-MOST_FIELDS: Final = 500
-DEEPEST: Final = 16
 TYPENAME: Final = "__typename"
 DIRECTIVES: Final = frozenset({"include", "skip"})
 

@@ -17,6 +17,11 @@ PAGING: Final = frozenset({"first", "last", "after", "before", "reverse"})
 LISTING: Final = PAGING | {"sortKey"}
 SEARCHING: Final = LISTING | {"query"}
 ONE: Final = frozenset({"id"})
+CHARACTERS: Final = 10_000
+"""The longest query that is read."""
+MOST_FIELDS: Final = 500
+DEEPEST: Final = 16
+"""Levels of a query."""
 
 
 def _leaves(text: str) -> dict[str, str]:

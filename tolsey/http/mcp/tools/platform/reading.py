@@ -14,8 +14,7 @@ from tolsey.http.clients.commerce.costs import MOST_QUERY_POINTS
 from tolsey.http.mcp.gate import Principal, require
 from tolsey.http.mcp.registry import Hints
 from tolsey.http.mcp.tools.building import ReadTools, ToolAnswer, ToolArguments, reads
-from tolsey.http.mcp.tools.platform.documents import CHARACTERS, DEEPEST, MOST_FIELDS, read
-from tolsey.http.mcp.tools.platform.fields import Need
+from tolsey.http.mcp.tools.platform.fields import CHARACTERS, DEEPEST, MOST_FIELDS, Need
 from tolsey.http.mcp.tools.shop_words import ShopValues
 from tolsey.http.web.context import Service
 
@@ -75,6 +74,8 @@ class PlatformTools(ReadTools):
     )
     async def query(self, principal: Principal, asked: PlatformQuery) -> PlatformAnswer:
         """Ask the platform."""
+        from tolsey.http.mcp.tools.platform.documents import read  # noqa: PLC0415 - imports graphql, which is slow
+
         reading = read(asked.query)
         require(principal, frozenset(need.ours for need in reading.needs))
 
