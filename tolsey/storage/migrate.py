@@ -9,9 +9,13 @@ A file runs in one transaction, which is for catalogues and new tables. One that
 `-- transaction: none` runs statement by statement and goes on where it stopped: each statement in a
 transaction of its own, `CREATE INDEX CONCURRENTLY IF NOT EXISTS` and its like in none. A query that
 says `-- in batches` is run with the key that it answered last ($1, at first '') until it answers NULL.
+
+An empty database gets the baseline instead, one file with the schema that the first files make, and
+then the files that follow it. `python -m tolsey.storage.baseline` writes it.
 """
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -44,9 +48,25 @@ STATEMENT = re.compile(
 )
 """What stands between semicolons that are not in a comment, a text or a body."""
 
+BASELINE = "baseline/schema.sql"
+"""Where a folder of migrations has the schema that its first files make together."""
+BASELINE_OF = re.compile(
+    r"^-- baseline: migration (\d+), PostgreSQL (\d+), sha256 (\w+)$", re.MULTILINE
+)
+IS_EMPTY = """
+SELECT current_schema() = 'public' AND NOT EXISTS (
+    SELECT 1 FROM pg_class WHERE oid >= 16384 AND relnamespace::regnamespace::text !~ '^pg_(toast|temp)'
+    UNION ALL SELECT 1 FROM pg_proc WHERE oid >= 16384
+    UNION ALL SELECT 1 FROM pg_type WHERE oid >= 16384
+    UNION ALL SELECT 1 FROM pg_namespace WHERE oid >= 16384 AND nspname !~ '^pg_(toast|temp)'
+)"""
+"""Whether a database holds nothing but what PostgreSQL puts into a new one: no table, function, type or schema."""
+
 TURN_SECONDS = 600.0
 """How long a process waits while another migrates."""
 TURN_PAUSE_SECONDS = 0.1
+
+RECORD = "INSERT INTO schema_migrations (number, name, compatible_from) VALUES ($1, $2, $3)"
 
 LOCK_TIMEOUT = "200ms"
 """How long a migration may hold up the traffic behind it while it waits for a table."""
@@ -80,7 +100,16 @@ class Migration:
         return [one for one in found if re.sub(r"--[^\n]*|\s", "", one)]
 
 
-async def migrate(dsn: str, folder: Path = MIGRATIONS) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The schema that the first migrations make, as one script for the release of PostgreSQL that wrote it."""
+
+    last: int
+    server: int
+    sql: str
+
+
+async def migrate(dsn: str, folder: Path = MIGRATIONS, *, with_baseline: bool = True) -> list[str]:
     """Bring a database up to date; answer the names of what was applied, in order.
 
     Processes that start together take turns, so each step runs once. A step that fails ends the call;
@@ -88,12 +117,13 @@ async def migrate(dsn: str, folder: Path = MIGRATIONS) -> list[str]:
     left as it is, or refused when what was applied to it says that it asks for newer code.
     """
     on_disk = migrations(folder)
+    baseline = read_baseline(folder, on_disk) if with_baseline else None
     try:
         connection: Connection = await asyncpg.connect(
             dsn, timeout=10, server_settings={"application_name": "tolsey migrate"}
         )
         try:
-            return await _apply(connection, on_disk)
+            return await _apply(connection, on_disk, baseline)
         finally:
             await connection.close()
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
@@ -123,10 +153,53 @@ def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     return sorted(found.values())
 
 
-async def _apply(connection: Connection, on_disk: list[Migration]) -> list[str]:
+def digest_of(steps: list[Migration]) -> str:
+    """Return the digest by which a baseline is known to be made of just these files."""
+    whole = "\0".join(f"{one.name}\0{one.compatible_from}\0{one.sql}" for one in steps)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def read_baseline(folder: Path, on_disk: list[Migration]) -> Baseline | None:
+    """Read the baseline of a folder; return None without one, or when its files are others now."""
+    try:
+        sql = (folder / BASELINE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    made = BASELINE_OF.search(sql)
+    if made is None:
+        return None
+    last = int(made[1])
+    if digest_of([one for one in on_disk if one.number <= last]) != made[3]:
+        return None
+    return Baseline(last=last, server=int(made[2]), sql=sql)
+
+
+async def _load(
+    connection: Connection, on_disk: list[Migration], baseline: Baseline | None
+) -> list[str]:
+    """Load the baseline into an empty database; return the names of the migrations in it."""
+    server = connection.get_server_version().major
+    if baseline is None or server != baseline.server or not await connection.fetchval(IS_EMPTY):
+        return []
+    loaded = [one for one in on_disk if one.number <= baseline.last]
+    try:
+        async with connection.transaction():
+            await connection.execute(baseline.sql)
+            await connection.executemany(
+                RECORD, [(one.number, one.name, one.compatible_from) for one in loaded]
+            )
+    except asyncpg.PostgresError as error:
+        raise MigrationError(f"baseline/schema: {type(error).__name__}: {error}") from error
+    return [one.name for one in loaded]
+
+
+async def _apply(
+    connection: Connection, on_disk: list[Migration], baseline: Baseline | None
+) -> list[str]:
     await _take_turn(connection)
     await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
     await connection.execute("SET statement_timeout = 0")  # a role's own is meant for requests
+    loaded = await _load(connection, on_disk, baseline)
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations ("
         " number integer PRIMARY KEY, name text NOT NULL,"
@@ -158,7 +231,7 @@ async def _apply(connection: Connection, on_disk: list[Migration]) -> list[str]:
             await _apply_one(connection, step)
         except asyncpg.PostgresError as error:
             raise MigrationError(f"{step.name}: {type(error).__name__}: {error}") from error
-    return [step.name for step in waiting]
+    return loaded + [step.name for step in waiting]
 
 
 async def _take_turn(connection: Connection) -> None:
@@ -211,7 +284,7 @@ async def _apply_one(connection: Connection, step: Migration) -> None:
                 "DELETE FROM schema_migration_progress WHERE number = $1", step.number
             )
             await connection.execute(
-                "INSERT INTO schema_migrations (number, name, compatible_from) VALUES ($1, $2, $3)",
+                RECORD,
                 step.number,
                 step.name,
                 step.compatible_from,
