@@ -145,7 +145,7 @@ $(PREFECT_VENV)/.installed: bench/peers/prefect/requirements.lock
 	@touch $@
 
 bench: $(BENCH_VENV)/.installed $(PREFECT_VENV)/.installed
-	for file in turns sleepers webhooks revenue shards limits ledger payments outbox_calls chat mcp growth history rehash retention scan registry launch launch_graph market signature pages; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
+	for file in start turns sleepers webhooks revenue shards limits ledger payments outbox_calls chat mcp growth history rehash retention scan registry launch launch_graph market signature pages; do $(BENCH_VENV)/bin/python -m bench.$$file || exit 1; done
 
 $(MUTANTS_VENV)/.installed: tests/mutation/requirements.lock requirements-dev.lock
 	test -x $(MUTANTS_VENV)/bin/python || $(PYTHON) -m venv $(MUTANTS_VENV)

@@ -6,12 +6,12 @@ holds a database that was made of it against one that was made of the single fil
 
 import asyncio
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+import anyio
 import asyncpg
 
 from tolsey.storage.embedded import binaries
@@ -55,11 +55,9 @@ async def _dump(url: str) -> tuple[int, str]:
     await administrator.close()
     made = urlunsplit(urlsplit(url)._replace(path="/baseline"))
     await migrate(made, with_baseline=False)
-    dump = [binaries.postgres(None).programs / "pg_dump", "--schema-only", "--no-owner", made]
-    done = await asyncio.to_thread(  # our own program, and an address of our own
-        subprocess.run, dump, check=True, capture_output=True, text=True
-    )
-    return server, done.stdout
+    dump = [str(binaries.postgres(None).programs / "pg_dump"), "--schema-only", "--no-owner", made]
+    done = await anyio.run_process(dump)
+    return server, done.stdout.decode()
 
 
 if __name__ == "__main__":
