@@ -11,11 +11,12 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect, refused, result
 from tests.mcp.wire import Agent
 from tolsey.actors.store.grants import CONNECT, DISCONNECTED_BY_HAND, RECONNECT
-from tolsey.http.mcp.tools.platform.documents import MOST_FIELDS, QueryNotAllowed, read
+from tolsey.http.mcp.tools.platform.documents import QueryNotAllowed, read
 from tolsey.http.mcp.tools.platform.fields import (
     ARGUMENTS,
     FIELDS,
     LEAF,
+    MOST_FIELDS,
     NEEDS,
     ROOT,
     fields_of,
