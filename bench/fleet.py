@@ -55,7 +55,7 @@ class Process:
 
     def __init__(self, world: "World", id: str) -> None:
         self.id = id
-        self.slots = HeldSlots({}, Parking())
+        self.slots = HeldSlots({}, Parking(), TIME)
         scheduler: Any = SimpleNamespace(
             cells={}, paused={}, refuse=lambda *_: None, lease_until=float("-inf")
         )
@@ -63,7 +63,10 @@ class Process:
         self.slots.scheduler, self.slots.dispatcher = scheduler, dispatcher
         self._leaving_until: dict[int, float] = {}
         runtime: Any = SimpleNamespace(
-            scheduler=scheduler, slots=self.slots, telemetry=SimpleNamespace(counters=Counter())
+            scheduler=scheduler,
+            slots=self.slots,
+            telemetry=SimpleNamespace(counters=Counter()),
+            time=TIME,
         )
         self.ownership = Ownership(
             id,
@@ -88,8 +91,8 @@ class Process:
     def _is_at_work(self, slots: Collection[int]) -> bool:
         """Whether turns of slots that leave have not ended."""
         for slot in slots:
-            self._leaving_until.setdefault(slot, TIME.now + TURN_SECONDS)
-        busy = any(self._leaving_until[slot] > TIME.now for slot in slots)
+            self._leaving_until.setdefault(slot, TIME.seconds + TURN_SECONDS)
+        busy = any(self._leaving_until[slot] > TIME.seconds for slot in slots)
         if not busy:
             self._leaving_until.clear()
         return busy
@@ -126,9 +129,9 @@ class Gaps:
             process = world.living.get(owner or "")
             if process is not None and process.answers_for(slot, epoch):
                 if slot in self.since:
-                    self.ended.append(TIME.now - self.since.pop(slot))
+                    self.ended.append(TIME.seconds - self.since.pop(slot))
             else:
-                self.since.setdefault(slot, TIME.now)
+                self.since.setdefault(slot, TIME.seconds)
 
     def told(self) -> tuple[int, float, float]:
         """Say how many slots waited, the median, and the longest."""
@@ -162,8 +165,8 @@ class World:
 
     async def settle(self) -> None:
         """Wait until every process owns what falls to it, and everybody knows it."""
-        until = TIME.now + 20 * LEASE_SECONDS
-        while TIME.now < until:
+        until = TIME.seconds + 20 * LEASE_SECONDS
+        while TIME.seconds < until:
             await asyncio.sleep(1)
             wanted = placement.place(list(self.living), self.postgres.slots)
             if all(wanted[slot] == one.owner for slot, one in self.postgres.slots.items()):
@@ -174,9 +177,9 @@ class World:
     async def watched(self, seconds: float | None, work: Awaitable[None] | None = None) -> "Seen":
         """Let time pass, or a piece of work end, and say what was asked of the servers meanwhile."""
         redis, postgres = Counter(self.redis.asked), Counter(self.postgres.asked)
-        gaps, began, ours = Gaps(), TIME.now, process_time()
+        gaps, began, ours = Gaps(), TIME.seconds, process_time()
         task = asyncio.ensure_future(work) if work is not None else None
-        while (seconds is None or TIME.now < began + seconds) and not (
+        while (seconds is None or TIME.seconds < began + seconds) and not (
             seconds is None and task is not None and task.done()
         ):
             gaps.look(self)
@@ -188,7 +191,7 @@ class World:
             if not gaps.since:
                 break
             await asyncio.sleep(LOOKS)
-        took = TIME.now - began
+        took = TIME.seconds - began
         return Seen(
             took,
             {name: n / took for name, n in (Counter(self.redis.asked) - redis).items()},
@@ -215,7 +218,7 @@ class Seen:
 @contextmanager
 def virtual() -> Iterator[Callable[[Awaitable[Any]], Any]]:
     """Run things in an event loop in virtual time."""
-    TIME.now = 0.0
+    TIME.seconds = 0.0
     loop = VirtualLoop()
     try:
         yield loop.run_until_complete

@@ -6,26 +6,24 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from tolsey.runtime import clock
+from tolsey.runtime.clock import Time
+from tolsey.runtime.shards.frames import Entry
+from tolsey.runtime.turns.mailbox import SLOTS
+from tolsey.storage.records.runtime.slots import Holding
+from tolsey.storage.runtime.presence import Look
 
 
-class VirtualTime:
+class VirtualTime(Time):
     """Seconds that pass only while nothing is ready to run."""
 
-    now = 0.0
+    seconds = 0.0
 
-    def __call__(self) -> float:
-        """Tell them."""
-        return self.now
+    def monotonic(self) -> float:
+        """Return them."""
+        return self.seconds
 
 
 TIME: Final = VirtualTime()
-clock.steady = TIME  # type: ignore[assignment]  # before those that take it by its name are imported
-
-from tolsey.runtime.shards.frames import Entry  # noqa: E402
-from tolsey.runtime.turns.mailbox import SLOTS  # noqa: E402
-from tolsey.storage.records.runtime.slots import Holding  # noqa: E402
-from tolsey.storage.runtime.presence import Look  # noqa: E402
 
 REDIS_SECONDS: Final = 0.000_5
 POSTGRES_SECONDS: Final = 0.001
@@ -44,7 +42,7 @@ class Skipping(selectors.SelectSelector):
         """Let the time pass that the loop would wait."""
         if timeout is None:
             raise RuntimeError("nothing will ever happen again")
-        TIME.now += max(timeout, 0.0)
+        TIME.seconds += max(timeout, 0.0)
         return []
 
 
@@ -56,7 +54,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         """Tell the virtual time."""
-        return TIME.now
+        return TIME.seconds
 
 
 class Redis:
@@ -85,7 +83,7 @@ class Redis:
             before=before,
             processes=dict(self.lines),
             changes=self.changes,
-            server_seconds=TIME.now,
+            server_seconds=TIME.seconds,
         )
 
     async def changed(self) -> None:

@@ -29,6 +29,7 @@ from tolsey.http.stores import exports
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
+from tolsey.runtime.clock import Time
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.shard import Shard
 from tolsey.settings import Settings
@@ -77,7 +78,7 @@ async def runtime(database: Database, clock: Clock) -> AsyncIterator[Runtime]:
         Outbox(database),
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
-        clock=clock,
+        time=Time(clock),
     ) as running:
         yield running
     await journal.close()

@@ -7,18 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 import anyio
 import pytest
 
+from tests.timing import RestingTime
 from tolsey.runtime.throttle import FIRST, LARGEST, SMALLEST, Throttle
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
 from tolsey.storage.lifecycle import retention
-
-
-@pytest.fixture(autouse=True)
-def elapsed(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands still, but for what is put into it."""
-    seconds = list[float]()
-    monkeypatch.setattr("tolsey.runtime.throttle.steady", lambda: sum(seconds))
-    return seconds
 
 
 class Answers:
@@ -27,18 +20,15 @@ class Answers:
     def __init__(self) -> None:
         self.working = False
         self.late = False
-        self.rests: list[float] = []
+        self.time = RestingTime()
         self.asked: list[int] = []
 
     async def probe(self) -> None:
         if self.working and self.late:
             raise StorageUnavailable("no answer in time")
 
-    async def rest(self, seconds: float) -> None:
-        self.rests.append(seconds)
-
     def throttle(self) -> Throttle:
-        return Throttle(self.probe, self.rest)
+        return Throttle(self.probe, self.time)
 
     async def work(self, rows: int) -> int:
         self.working = True
@@ -60,30 +50,28 @@ async def test_portions_shrink_while_answers_are_late_and_grow_again_after() -> 
     assert answers.asked[-1] > FIRST
 
 
-async def test_what_costs_now_much_and_now_little_without_a_job_is_not_laid_to_it(
-    elapsed: list[float],
-) -> None:
+async def test_what_costs_now_much_and_now_little_without_a_job_is_not_laid_to_it() -> None:
     answers = Answers()
     looks = itertools.count()
 
     async def probe() -> None:
-        elapsed.append(0.05 if next(looks) % 3 == 0 else 0.004)  # a disk that others write to
+        answers.time.advance(0.05 if next(looks) % 3 == 0 else 0.004)  # a disk that others write to
 
-    throttle = Throttle(probe, answers.rest)
+    throttle = Throttle(probe, answers.time)
     async for _ in throttle.batches(answers.work):
         pass
     assert answers.asked[-1] > FIRST
 
 
-async def test_no_portion_keeps_the_other_jobs_waiting_and_each_run_has_portions_of_its_own(
-    elapsed: list[float],
-) -> None:
+async def test_no_portion_keeps_the_other_jobs_waiting_and_each_run_has_portions_of_its_own() -> (
+    None
+):
     answers, ended = Answers(), list[int]()
     throttle = answers.throttle()
 
     async def checking() -> AsyncIterator[int]:
         for number in range(12):
-            elapsed.append(0.2)
+            answers.time.advance(0.2)
             ended.append(len(answers.asked))
             yield number
 
@@ -108,7 +96,7 @@ async def test_a_portion_never_outgrows_its_bound_and_rows_a_second_are_bounded(
     done = [count async for count in throttle.batches(answers.work)]
     assert max(answers.asked) == LARGEST
     assert done[-1] == 0
-    for rows, rest in zip(done, answers.rests, strict=True):
+    for rows, rest in zip(done, answers.time.rests, strict=True):
         assert rest >= rows / 10_000
 
 
@@ -129,7 +117,7 @@ async def test_work_of_many_steps_rests_between_them_and_goes_on_where_it_was() 
         portions.append(len(steps))
     assert portions[:4] == [25, 37, 43, 46]  # half as many while answers are late
     assert (portions[-1], steps) == (60, list(range(60)))
-    assert len(answers.rests) == len(portions)
+    assert len(answers.time.rests) == len(portions)
 
 
 async def test_jobs_work_by_turns_and_items_are_done_once_each_in_order() -> None:

@@ -8,7 +8,7 @@ import click
 import structlog
 
 from tolsey.actors.store.rehashing.effects import PAGE_SIZE, Rehashing
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import REAL_TIME
 from tolsey.settings import Settings
 from tolsey.storage import audit
 from tolsey.storage.commerce import identities
@@ -39,7 +39,7 @@ async def rehash(
         return total
     vault = await keys.open_vault(database, settings)
     rehashing = Rehashing(database, vault)
-    moved, unopened, told_at = 0, 0, steady()
+    moved, unopened, told_at = 0, 0, REAL_TIME.monotonic()
     with click.progressbar(length=total, label="rehashing") as bar:
         for shop_key in waiting:
             try:
@@ -47,9 +47,9 @@ async def rehash(
                     async for rows in pages:
                         moved += rows
                         bar.update(rows)
-                        if steady() - told_at >= TELL_EVERY_SECONDS:
+                        if REAL_TIME.monotonic() - told_at >= TELL_EVERY_SECONDS:
                             log.info("identities.progress", rehashed=moved, total=total)
-                            told_at = steady()
+                            told_at = REAL_TIME.monotonic()
             except SealBroken:
                 unopened += 1
                 log.warning("identities.salt_unopened", shop_key=shop_key)

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import anyio
 import orjson
 
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.http.clients.objects import Objects
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import REAL_TIME
 from tolsey.runtime.errors import DeadlineExceeded, ShardUnavailable
 from tolsey.runtime.ids import new_id
 from tolsey.service import running
@@ -77,7 +76,7 @@ async def _erase(settings: Settings) -> None:
     """Run the job that erases, in a service of which nobody else asks anything."""
     async with running(settings, timers=False) as live:
         ask, run = live.service.runtime.ask, RunNow(new_id("run"), live.service.clock())
-        unowned_until = steady() + settings.lease_seconds * LEASES
+        unowned_until = REAL_TIME.monotonic() + settings.lease_seconds * LEASES
         while True:
             try:
                 await ask(job("gdpr-erasure"), run, timeout=WAIT_SECONDS)
@@ -85,8 +84,8 @@ async def _erase(settings: Settings) -> None:
                 continue
             except ShardUnavailable:
                 # The map is from the backup, and names processes of then until their leases have passed.
-                if steady() > unowned_until:
+                if REAL_TIME.monotonic() > unowned_until:
                     raise
-                await anyio.sleep(AGAIN_AFTER_SECONDS)
+                await REAL_TIME.sleep(AGAIN_AFTER_SECONDS)
             else:
                 return

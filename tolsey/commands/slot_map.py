@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import anyio
 import orjson
 
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import REAL_TIME
 from tolsey.runtime.shards.leases import BEATS, Observer
 from tolsey.runtime.shards.membership import Heartbeat, read_line
 from tolsey.runtime.shards.oversight import ranges
@@ -148,20 +147,20 @@ async def _watch(redis_url: str, deployment: str, lease_seconds: float) -> Watch
     try:
         texts = await presence.lines()
         observer.observe(texts, ())
-        end = steady() + lease_seconds
-        while steady() < end and any(
+        end = REAL_TIME.monotonic() + lease_seconds
+        while REAL_TIME.monotonic() < end and any(
             process not in beaten and not observer.is_dead(process) for process in texts
         ):
-            await anyio.sleep(lease_seconds / BEATS / 2)
+            await REAL_TIME.sleep(lease_seconds / BEATS / 2)
             before, texts = texts, await presence.lines()
             observer.observe(texts, ())
             changed = [process for process in texts if before.get(process) != texts[process]]
-            beaten |= dict.fromkeys(changed, steady())
+            beaten |= dict.fromkeys(changed, REAL_TIME.monotonic())
     except CacheUnavailable:
         return None
     finally:
         await presence.close()
-    now = steady()
+    now = REAL_TIME.monotonic()
     ages = {process: round(now - at, 3) for process, at in beaten.items() if process in texts}
     return Watched({process: read_line(text) for process, text in texts.items()}, ages, observer)
 

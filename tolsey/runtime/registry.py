@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -14,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from tolsey.runtime.actor import Actor
 from tolsey.runtime.admin import Admin
+from tolsey.runtime.clock import REAL_TIME, Time
 from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.errors import Cycle, NotOwner, Overloaded, Stopping
@@ -69,20 +69,22 @@ class Runtime:
         incarnation: str | None = None,
         form: WireForm = "1",
         history: Collection[str] = (),
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        time: Time = REAL_TIME,
     ) -> None:
+        self.time = time
         self.telemetry = Telemetry()
         self.kinds = {actor.kind: actor for actor in actors}
         self.form = form
         self._outbox, self._limit, self._grace_seconds = outbox, limit, grace_seconds
         self._incarnation = incarnation or os.urandom(6).hex()
         self._parking = Parking()
-        self.slots = HeldSlots(epochs or {}, self._parking)
+        self.slots = HeldSlots(epochs or {}, self._parking, time)
         self._committer = Committer(
             journal,
             self,
             self.slots,
             self.telemetry,
+            time,
             settle_seconds=settle_seconds,
             history=frozenset(history),
         )
@@ -94,7 +96,7 @@ class Runtime:
             slots=self.slots,
             kinds=self.kinds,
             form=form,
-            clock=clock,
+            time=time,
             poll_seconds=poll_seconds,
             backoff_seconds=backoff_seconds,
         )
@@ -102,6 +104,7 @@ class Runtime:
             self._committer,
             versions,
             self.telemetry,
+            time,
             cold_seconds=cold_seconds,
             idle_seconds=idle_seconds,
             keeps=self._parking.__contains__,
@@ -145,10 +148,9 @@ class Runtime:
     async def drain(self) -> None:
         """Refuse new messages, end the turns that wait, flush every commit."""
         self.draining = self.stopping = True
-        loop = asyncio.get_running_loop()
-        until = loop.time() + self._grace_seconds
+        until = self.time.monotonic() + self._grace_seconds
         await self._dispatcher.stop(self._grace_seconds / 2)
-        with anyio.move_on_after(max(0.0, until - loop.time())):
+        with self.time.move_on_after(max(0.0, until - self.time.monotonic())):
             await self.scheduler.drained()
             await self._committer.flushed()
         self.scheduler.close()

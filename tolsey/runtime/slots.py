@@ -1,12 +1,11 @@
 """Which slots of all actors this process serves, and how they come and go."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import anyio
 import structlog
 
+from tolsey.runtime.clock import Time
 from tolsey.runtime.errors import NotOwner
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.outbox.dispatcher import Dispatcher
@@ -45,13 +44,14 @@ class HeldSlots:
     dispatcher: Dispatcher
     """Set by the runtime, whose parts know each other."""
 
-    def __init__(self, epochs: Mapping[int, int], parking: Parking) -> None:
+    def __init__(self, epochs: Mapping[int, int], parking: Parking, time: Time) -> None:
         self.epochs = dict(epochs)
         self.leaving_cells: dict[ActorId, Cell] = {}
         """Actors whose turns still end here, though their slots are on their way to another process."""
         self.router: Router | None = None
         self._leaving: dict[int, int] = {}
         self._parking = parking
+        self._time = time
 
     def owns(self, slot: int) -> bool:
         """Whether this process owns a slot."""
@@ -115,9 +115,9 @@ class HeldSlots:
                 self.scheduler.refuse([cell], NotOwner)
             self.leaving_cells[cell.id] = cell
         try:
-            with anyio.move_on_after(seconds):
-                while self._at_work(held):  # noqa: ASYNC110 - three places to watch, once
-                    await asyncio.sleep(0.002)
+            with self._time.move_on_after(seconds):
+                while self._at_work(held):
+                    await self._time.sleep(0.002)
             await give(held)
         finally:
             gone = [cell for cell in self.leaving_cells.values() if cell.slot in held]

@@ -10,9 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
-import anyio
-
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import REAL_TIME, Time
 from tolsey.storage.errors import StorageError
 
 Item = TypeVar("Item")
@@ -42,10 +40,10 @@ class Throttle:
     def __init__(
         self,
         probe: Callable[[], Awaitable[Any]],
-        sleep: Callable[[float], Awaitable[Any]] = anyio.sleep,
+        time: Time = REAL_TIME,
     ) -> None:
         self._probe = probe
-        self._sleep = sleep
+        self._time = time
         self._turn = asyncio.Lock()
         self._idle: deque[float] = deque(maxlen=REMEMBERED)
 
@@ -81,10 +79,10 @@ class Throttle:
         """Have work go on step by step, each of which counts as the smallest portion; give each count."""
 
         async def following(size: int) -> int:
-            done, ends_at = 0, steady() + LONGEST_SECONDS
+            done, ends_at = 0, self._time.monotonic() + LONGEST_SECONDS
             async for _ in work:
                 done += SMALLEST
-                if done + SMALLEST > size or steady() > ends_at:
+                if done + SMALLEST > size or self._time.monotonic() > ends_at:
                     return size
             return done
 
@@ -95,14 +93,14 @@ class Throttle:
         """Have a portion done, and rest; answer how many rows that were, and how many are to be next."""
         idle = await self._usual()
         over = asyncio.Event()
-        began = steady()
+        began = self._time.monotonic()
         beside = asyncio.ensure_future(self._dearest_until(over))
         try:
             done = await work(asked)
         except BaseException:
             beside.cancel()
             raise
-        took = steady() - began
+        took = self._time.monotonic() - began
         over.set()
         dearest = await beside
         noticed = dearest > max(DEAREST * idle, UNNOTICED_SECONDS)
@@ -111,7 +109,7 @@ class Throttle:
             size = max(SMALLEST, asked // 2)
         elif done == asked:
             size = min(LARGEST, asked * 5 // 4)
-        await self._sleep(max(took * (GIVING_WAY if noticed else 1), done / ROWS_A_SECOND))
+        await self._time.sleep(max(took * (GIVING_WAY if noticed else 1), done / ROWS_A_SECOND))
         return done, size
 
     async def _usual(self) -> float:
@@ -125,15 +123,14 @@ class Throttle:
         dearest = 0.0
         while True:
             dearest = max(dearest, await self._cost())
-            with anyio.move_on_after(PROBE_EVERY_SECONDS):
-                await over.wait()
+            await self._time.sleep(PROBE_EVERY_SECONDS, unless=over)
             if over.is_set():
                 return dearest
 
     async def _cost(self) -> float:
-        began = steady()
+        began = self._time.monotonic()
         try:
             await self._probe()
         except StorageError:  # whoever waits for an answer now gets none
             return float("inf")
-        return steady() - began
+        return self._time.monotonic() - began

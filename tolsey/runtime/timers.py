@@ -4,15 +4,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC
 from functools import partial
-from time import time
 
 import aiocron
-import anyio
 import structlog
+
+from tolsey.runtime.clock import Time
 
 log = structlog.get_logger()
 
 Fire = Callable[[str], Awaitable[None]]
+
+LOOK_SECONDS = 10.0
+"""How often the wall clock is compared with the steady one."""
 
 STEP_SECONDS = 1.0
 """A wall clock that moved this far from the monotonic one was stepped."""
@@ -21,9 +24,10 @@ STEP_SECONDS = 1.0
 class Timers:
     """Fires names by their cron expressions, in UTC."""
 
-    def __init__(self, expressions: Mapping[str, str], fire: Fire) -> None:
+    def __init__(self, expressions: Mapping[str, str], fire: Fire, time: Time) -> None:
         self._expressions = dict(expressions)
         self._fire = fire
+        self._time = time
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     async def run(self) -> None:
@@ -42,10 +46,9 @@ class Timers:
         for cron in crons:
             cron.start()
         try:
-            skew = time() - loop.time()
-            while True:
-                await anyio.sleep(10)
-                now = time() - loop.time()
+            skew = self._skew()
+            async for _ in self._time.every(LOOK_SECONDS):
+                now = self._skew()
                 if abs(now - skew) > STEP_SECONDS:
                     log.warning("timers.restarted", stepped_seconds=round(now - skew, 3))
                     skew = now
@@ -55,6 +58,9 @@ class Timers:
         finally:
             for cron in crons:
                 cron.stop()
+
+    def _skew(self) -> float:
+        return self._time.now().timestamp() - self._time.monotonic()
 
     def _fired(self, name: str) -> None:
         # aiocron runs this in a loop callback: it must neither block nor raise.

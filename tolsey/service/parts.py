@@ -47,6 +47,7 @@ from tolsey.http.stores.exports import ExportWriter
 from tolsey.http.web.requests import RequestTally
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.http.webhooks.table import EVENTS_PATH
+from tolsey.runtime.clock import Time
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.messages import ActorId, Call, Message
 from tolsey.runtime.registry import Runtime
@@ -70,6 +71,8 @@ class Parts:
 
     runtime: Runtime
     """Set once it is made: it is made with the very effects that ask it."""
+    time: Time
+    """Set when the actors start."""
     shard: Shard
     """Set once this process has joined the others."""
 
@@ -119,6 +122,7 @@ class Parts:
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
         """Let the actors live for as long as the stack is open."""
+        self.time = options.get("time", Time(self.clock))
         journal = Journal(self.database)
         stack.push_async_callback(journal.close)
         self.runtime = Runtime(
@@ -129,8 +133,7 @@ class Parts:
             handlers=self.handlers(),
             form=self._settings.wire_form,
             history=self._settings.history_kinds,
-            clock=self.clock,
-            **options,
+            **{"time": self.time, **options},
         )
         return await stack.enter_async_context(self.runtime)
 
@@ -255,7 +258,7 @@ class Parts:
 
     def _work_of_jobs(self) -> dict[str, Work]:
         """Say what each job does, by its name."""
-        throttle = Throttle(partial(retention.commit, self.database))
+        throttle = Throttle(partial(retention.commit, self.database), self.time)
         upkeep = Upkeep(self.database, self._post, throttle, self.files.sweep)
         keeping = CreditKeeping(self.database, self._ask, clock=self.clock, throttle=throttle)
         erasing = Erasing(

@@ -24,7 +24,7 @@ async def start_timers(
     stack.callback(tasks.cancel_scope.cancel)
     await catch_up(runtime, database, clock)
     due = {name: known.expression for name, known in JOBS.items()}
-    tasks.start_soon(Timers(due, partial(tick, runtime, clock)).run)
+    tasks.start_soon(Timers(due, partial(tick, runtime, clock), runtime.time).run)
 
 
 async def tick(runtime: Runtime, clock: Callable[[], datetime], name: str) -> None:

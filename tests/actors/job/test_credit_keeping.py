@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
+from tests.timing import RestingTime
 from tolsey.actors.job.effects import ASKED_AT_ONCE, WHOLE_EVERY, CreditKeeping
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.agreements.messages import ContractTerms, SetContract
@@ -44,16 +45,13 @@ class Night:
         self.now = AT
         self.silent: set[str] = set()
         self.asked = self.most_asked = 0
-        self.rests: list[float] = []
+        self.time = RestingTime()
         self.keeping = CreditKeeping(
             database,
             self.reach,
             clock=lambda: self.now,
-            throttle=Throttle(partial(retention.commit, database), self.rest),
+            throttle=Throttle(partial(retention.commit, database), self.time),
         )
-
-    async def rest(self, seconds: float) -> None:
-        self.rests.append(seconds)
 
     async def reach(self, to: ActorId, message: Message[Any]) -> Any:
         if to.key in self.silent:
@@ -277,10 +275,10 @@ async def test_a_long_ledger_is_replayed_with_rests_between_its_pages(
         await night.ask(
             "org_1", SpendCredits(key=f"s:{number}", amount=1, reason="chat", at=night.now)
         )
-    night.rests.clear()
+    night.time.rests.clear()
     outcome = await night.run("expire-credits")
     assert (outcome["ledgersChecked"], outcome["ledgersBroken"]) == (1, 0)
-    assert len(night.rests) > 2
+    assert len(night.time.rests) > 2
 
 
 async def test_a_long_ledger_goes_on_from_where_it_was_right_until_it_is_replayed_whole(

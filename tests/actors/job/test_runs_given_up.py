@@ -14,6 +14,7 @@ from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import JobEffects, Progress
 from tolsey.actors.job.messages import RunNow, Tick, job
+from tolsey.runtime.clock import Time
 from tolsey.runtime.errors import Stopping
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS
 from tolsey.runtime.registry import Runtime
@@ -53,7 +54,7 @@ async def running(database: Database, work: Any, **options: Any) -> AsyncIterato
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=JobEffects({NAME: work}, lambda: AT).handlers(),
-        clock=lambda: AT,
+        time=Time(lambda: AT),
         poll_seconds=0.02,
         **options,
     ) as runtime:

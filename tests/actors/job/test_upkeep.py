@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import anyio
 import pytest
 
+from tests.timing import RestingTime, TestTime, until
 from tolsey.actors.job.effects import Upkeep
 from tolsey.runtime.decision import Tell
 from tolsey.runtime.throttle import FIRST, Throttle
@@ -31,6 +31,10 @@ async def left(database: Database) -> int:
     return int(row["n"]) if row else 0
 
 
+async def _left(database: Database, rows: int) -> bool:
+    return await left(database) == rows
+
+
 async def test_a_prune_that_is_stopped_keeps_what_it_did_and_goes_on_with_the_rest(
     database: Database,
 ) -> None:
@@ -42,28 +46,22 @@ async def test_a_prune_that_is_stopped_keeps_what_it_did_and_goes_on_with_the_re
         """,
         3 * FIRST,
     )
-    resting = asyncio.Event()
-
-    async def rest(_: float) -> None:
-        resting.set()
-        await asyncio.get_running_loop().create_future()
 
     def upkeep(throttle: Throttle) -> Upkeep:
         return Upkeep(database, nothing_posted, throttle, no_files)
 
     probe = partial(retention.commit, database)
-    prune = upkeep(Throttle(probe, rest)).work()["prune-webhook-deliveries"]
+    prune = upkeep(Throttle(probe, TestTime())).work()["prune-webhook-deliveries"]
 
     async def run() -> None:
         await prune(AT, lambda _: None)
 
     stopped = asyncio.create_task(run())
-    with anyio.fail_after(60):
-        await resting.wait()
+    await until(lambda: _left(database, 2 * FIRST))
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    assert await left(database) == 2 * FIRST
+    assert await left(database) == 2 * FIRST  # it was resting
 
     told: list[int] = []
     again = upkeep(Throttle(probe)).work()["prune-webhook-deliveries"]
@@ -83,20 +81,16 @@ async def test_kept_sums_are_checked_in_slices_with_rests_between_them(
         """,
         AT,
     )
-    rests: list[float] = []
-
-    async def rest(seconds: float) -> None:
-        rests.append(seconds)
-
-    throttle = Throttle(partial(retention.commit, database), rest)
+    time = RestingTime()
+    throttle = Throttle(partial(retention.commit, database), time)
     sweep = Upkeep(database, nothing_posted, throttle, no_files).work()["retention-sweep"]
     await sweep(AT, lambda _: None)
-    of_few_slices = len(rests)
-    rests.clear()
+    of_few_slices = len(time.rests)
+    time.rests.clear()
     monkeypatch.setattr("tolsey.storage.reports.sums.ROWS_AT_ONCE", 1)
     outcome = await sweep(AT, lambda _: None)
     assert (outcome["sumsChecked"], outcome["sumsDiffering"]) == (2, 0)
-    assert len(rests) > of_few_slices
+    assert len(time.rests) > of_few_slices
 
 
 async def test_syncs_are_posted_in_portions_the_first_due_first_and_spread_over_the_hour(

@@ -23,6 +23,7 @@ from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
+from tolsey.runtime.clock import Time
 from tolsey.runtime.messages import Call
 from tolsey.runtime.registry import Runtime
 from tolsey.settings import Settings
@@ -73,7 +74,7 @@ async def runtime(
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=calls,
-        clock=clock,
+        time=Time(clock),
         poll_seconds=0.05,
     ) as running:
         yield running

@@ -17,6 +17,7 @@ from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
 from tolsey.http.webhooks.directory import ShopDirectory
+from tolsey.runtime.clock import Time
 from tolsey.runtime.messages import ActorId, Message
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
@@ -77,7 +78,7 @@ async def runtime(
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=effects.handlers(),
-        clock=clock,
+        time=Time(clock),
     ) as running:
         made.append(running)
         yield running

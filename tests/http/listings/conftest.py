@@ -23,6 +23,7 @@ from tolsey.http.selling import public, reviews, sell
 from tolsey.http.stores import routes as stores
 from tolsey.http.web.context import Service
 from tolsey.http.web.edge import Edge
+from tolsey.runtime.clock import Time
 from tolsey.runtime.registry import Runtime
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.state import ShopSpec
@@ -99,7 +100,7 @@ async def runtime(
         partial(slots.versions, database),
         epochs=await slots.claim(database, "test"),
         handlers=ListingEffects(commerce, seller_accounts, vault, database, clock).handlers(),
-        clock=clock,
+        time=Time(clock),
         poll_seconds=0.05,
         backoff_seconds=(0.0, 0.0, 0.0, 0.0),
     ) as running:

@@ -13,12 +13,11 @@ message of a thing keeps failing, and when it has failed for good, those behind 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Protocol
 
-import anyio
 import structlog
 
+from tolsey.runtime.clock import Time
 from tolsey.runtime.codec import WireForm, decode
 from tolsey.runtime.decision import Refused, Tell
 from tolsey.runtime.errors import Duplicate, Overloaded, ShardUnavailable
@@ -81,7 +80,7 @@ class Dispatcher:
         slots: OwnedSlots,
         kinds: Mapping[str, Any],
         form: WireForm,
-        clock: Callable[[], datetime],
+        time: Time,
         poll_seconds: float = 1.0,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
     ) -> None:
@@ -96,7 +95,7 @@ class Dispatcher:
         self._reader = RowReader(store, kinds, handlers.keys())
         self._interruptions = Interruptions(store)
         self._form = form
-        self._clock = clock
+        self._time = time
         self._poll_seconds = poll_seconds
         self._patience = Patience(tuple(backoff_seconds), len(backoff_seconds) + 1)
         self.lanes = Lanes()
@@ -161,10 +160,9 @@ class Dispatcher:
                 log.warning("outbox.poll_failed", error=str(error))
                 taken = 0
             if taken == PAGE:
-                await asyncio.sleep(0.05)
+                await self._time.sleep(0.05)
                 continue
-            with anyio.move_on_after(self._poll_seconds):
-                await self._woken.wait()
+            await self._time.sleep(self._poll_seconds, unless=self._woken)
 
     async def _poll(self, owned: Sequence[int] | None) -> int:
         """Start on a page of what is due; answer how many rows that was."""
@@ -296,7 +294,10 @@ class Dispatcher:
         structlog.contextvars.bind_contextvars(request_id=row.request_id, effect=row.name)
         tenant = call.tenant or f"{row.kind}:{row.actor_key}"
         suspect = row.interruptions >= SUSPECTED_AFTER
-        limit, started = asyncio.timeout(None), asyncio.get_running_loop().time()
+        limit, started = (
+            self._time.timeout(call.deadline_seconds),
+            asyncio.get_running_loop().time(),
+        )
         self._queued.add(row.key)
         try:
             async with self.lanes.place(call.lane, tenant, suspect=suspect):
@@ -305,7 +306,7 @@ class Dispatcher:
                 if state is None:
                     return
                 started = asyncio.get_running_loop().time()
-                limit = asyncio.timeout(call.deadline_seconds)
+                limit = self._time.timeout(call.deadline_seconds)
                 async with limit:
                     result = await self._try(call, state)
         except Exception as error:  # noqa: BLE001 - the edge of an effect: it is tried again
@@ -392,7 +393,7 @@ class Dispatcher:
         self._telemetry.counters["dead_letters"] += 1
         buried = replace(row, attempts=max(row.attempts, 1))
         owner, value = ActorId(row.kind, row.actor_key), decode(row.name, row.kind, row.payload)
-        follow_up = value.given_up(error, self._clock())
+        follow_up = value.given_up(error, self._time.now())
         key, form = f"{row.key}:given up", self._form
         follow = (
             () if follow_up is None else (row_of(Tell(owner, follow_up), owner, key, form=form),)

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import Time
 from tolsey.runtime.codec import WireForm, decode_error
 from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.shards import frames as frames_of
@@ -79,8 +79,11 @@ class Bus:
         take: Callable[[str, Entry, float], None],
         telemetry: Telemetry,
         form: WireForm,
+        *,
+        time: Time,
     ) -> None:
         self._form = form
+        self._time = time
         self._me = me
         self._wire = wire
         self._take = take
@@ -98,13 +101,22 @@ class Bus:
 
     async def run(self) -> None:
         """Write and read frames until cancelled."""
-        writing = asyncio.create_task(_kept_up(self._write))
+        writing = asyncio.create_task(self._kept_up(self._write))
         try:
-            await _kept_up(self._read)
+            await self._kept_up(self._read)
         finally:
             while not writing.done():  # a driver that is cancelled as it finishes may swallow it
                 writing.cancel()
                 await asyncio.wait({writing}, timeout=0.2)
+
+    async def _kept_up(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Begin again after what nobody expected: a process that neither writes nor reads holds its slots and answers none."""
+        while True:
+            try:
+                await work()
+            except Exception as error:
+                log.exception("bus.failed", error=repr(error))
+                await self._time.sleep(PAUSE_SECONDS)
 
     # What this process asks.
 
@@ -139,7 +151,7 @@ class Bus:
 
     def _launch(self, flight: Flight) -> None:
         flight.sends += 1
-        flight.sent_at = steady()
+        flight.sent_at = self._time.monotonic()
         entry = flight.entry
         if entry["is"] == "ask":
             # A copy, for a former one may still wait to be written.
@@ -150,7 +162,7 @@ class Bus:
 
     def sweep(self, owner_of: Callable[[int], str | None]) -> None:
         """Turn flights to wherever their actors are now; send again what was not answered."""
-        now = steady()
+        now = self._time.monotonic()
         for flight in list(self._flights.values()):
             if flight.sends == 0 or flight.future.done():
                 continue
@@ -215,7 +227,7 @@ class Bus:
         except CacheUnavailable as error:
             # Who waits for an answer sends again; a reply that is lost is asked for again.
             log.warning("bus.not_sent", frames=len(frames), error=str(error))
-            await asyncio.sleep(PAUSE_SECONDS)
+            await self._time.sleep(PAUSE_SECONDS)
         self._telemetry.counters["bus_frames"] += len(frames)
 
     def _nobody(self, process: str) -> None:
@@ -231,9 +243,9 @@ class Bus:
             try:
                 frames = await self._wire.read()
             except CacheUnavailable:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await self._time.sleep(PAUSE_SECONDS)
                 continue
-            now = steady() + self.clock_offset
+            now = self._time.monotonic() + self.clock_offset
             for frame in frames:
                 self.lag_seconds = max(0.0, now - frame.at_seconds)
                 try:
@@ -264,16 +276,6 @@ class Bus:
             if flight.sends == 1:
                 flight.sends = 0  # it has been nowhere else, so it took effect nowhere
             flight.future.set_result(MOVED)
-
-
-async def _kept_up(work: Callable[[], Awaitable[None]]) -> None:
-    """Begin again after what nobody expected: a process that neither writes nor reads holds its slots and answers none."""
-    while True:
-        try:
-            await work()
-        except Exception as error:
-            log.exception("bus.failed", error=repr(error))
-            await asyncio.sleep(PAUSE_SECONDS)
 
 
 class Tasks:

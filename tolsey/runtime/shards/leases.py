@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import REAL_TIME
 
 HELD = 0.8
 """How much of a lease its holder makes use of; the rest is for clocks that run apart."""
@@ -91,7 +91,7 @@ class Observer:
         self,
         lease_seconds: float,
         gone: Callable[[str], bool] = is_gone,
-        clock: Callable[[], float] = steady,
+        clock: Callable[[], float] = REAL_TIME.monotonic,
         *,
         me: str | None = None,
     ) -> None:

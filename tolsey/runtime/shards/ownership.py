@@ -11,14 +11,11 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
-import anyio
 import structlog
 
-from tolsey.runtime.clock import steady
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.bus import Bus
 from tolsey.runtime.shards.frames import operation_entry
@@ -82,13 +79,14 @@ class Ownership:
         self._slots = slots
         self._mail = mail
         self._lease_seconds = lease_seconds
-        self._observer = Observer(lease_seconds, gone, me=id)
+        self._time = runtime.time
+        self._observer = Observer(lease_seconds, gone, self._time.monotonic, me=id)
         self._witness = Witness(self._ended) if witnesses else None
         self._line = Heartbeat(
             0,
             socket.gethostname(),
             os.getpid(),
-            datetime.now(UTC).isoformat(),
+            self._time.now().isoformat(),
             keys=mail.key_ids,
         )
         self._lines: dict[str, Heartbeat] = {}
@@ -142,17 +140,17 @@ class Ownership:
     @property
     def leased(self) -> bool:
         """Whether this process may answer for its actors now."""
-        return steady() <= self._runtime.scheduler.lease_until
+        return self._time.monotonic() <= self._runtime.scheduler.lease_until
 
     @property
     def lease_left_seconds(self) -> float:
         """For how long this process may still answer for its actors without another beat."""
-        return max(0.0, self._runtime.scheduler.lease_until - steady())
+        return max(0.0, self._runtime.scheduler.lease_until - self._time.monotonic())
 
     @property
     def away_seconds(self) -> float:
         """For how long Redis or the map has been out of reach; 0 when it is not."""
-        return 0.0 if self._away_since is None else steady() - self._away_since
+        return 0.0 if self._away_since is None else self._time.monotonic() - self._away_since
 
     def others(self) -> Sequence[str]:
         """List the other living processes."""
@@ -194,22 +192,21 @@ class Ownership:
                 self._away_since = None
             except StorageError as error:
                 if self._away_since is None:
-                    self._away_since = steady()
+                    self._away_since = self._time.monotonic()
                     log.warning("shard.away", error=repr(error))
             except Exception as error:
                 log.exception("shard.failed", error=repr(error))
             sweep()
             ended, self._round_ended = self._round_ended, asyncio.Event()
             ended.set()
-            with anyio.move_on_after(self._lease_seconds / BEATS):
-                await self._hurry.wait()
+            await self._time.sleep(self._lease_seconds / BEATS, unless=self._hurry)
 
     async def _beat_and_act(self) -> None:
-        if steady() - self._map_read_at > 2 * MAP_SHARE * self._lease_seconds:
+        if self._time.monotonic() - self._map_read_at > 2 * MAP_SHARE * self._lease_seconds:
             # Cut from PostgreSQL we can commit nothing: who can is to take our place.
             await self._read_map()
         await self._beat()
-        proof_is_old = steady() - self._proven_at > MAP_SHARE * self._lease_seconds
+        proof_is_old = self._time.monotonic() - self._proven_at > MAP_SHARE * self._lease_seconds
         if self._map_is_old or proof_is_old or not self.leased:
             await self._prove()  # never without the beat before: cut from Redis we reach nobody
         await self._take_orphans()
@@ -241,13 +238,13 @@ class Ownership:
         line = self._line.encode()
         expected = set(self._written)
         self._written.add(line)
-        sent = steady()
+        sent = self._time.monotonic()
         look = await self._presence.beat(self.id, line)
         self._written = {line}
         if look.before not in expected or look.server != self._server:
             await self._start_over(first=not self._server)
         self._server = look.server
-        self.bus.clock_offset = look.server_seconds - steady()
+        self.bus.clock_offset = look.server_seconds - self._time.monotonic()
         self._beaten_at = sent
         if self.leased:  # one that ended begins anew with both beats, not with an old one
             await self._renew()
@@ -267,7 +264,7 @@ class Ownership:
 
     async def _prove(self) -> None:
         """Beat beside the map, then read it: whoever would take our slots sees the one or changes the other."""
-        sent = steady()
+        sent = self._time.monotonic()
         self._proofs += 1
         await self._in_time(self._slots.beat(self.id, self._proofs))
         await self._read_map()
@@ -277,7 +274,7 @@ class Ownership:
     async def _renew(self) -> None:
         """Answer for our actors for as long as both beats last."""
         until = min(self._beaten_at, self._proven_at) + HELD * self._lease_seconds
-        if until < steady():
+        if until < self._time.monotonic():
             return
         if not self.leased:
             await self._reclaim()
@@ -317,13 +314,13 @@ class Ownership:
 
     async def _read_map(self) -> None:
         self._map_is_old = False  # whoever says otherwise meanwhile is heard
-        asked_at = steady()
+        asked_at = self._time.monotonic()
         try:
             self.holdings = await self._in_time(self._slots.read())
         except StorageError:
             self._map_is_old = True
             raise
-        self._map_read_at = steady()
+        self._map_read_at = self._time.monotonic()
         beats = {one.owner: one.beat for one in self.holdings.values() if one.owner}
         self._observer.observe_map(beats, asked_at)
         self._observe()
@@ -431,6 +428,8 @@ class Ownership:
         await self._slots.forget(self.id)
         await self._presence.forget(self.id)
         await self.tell_change()
-        await asyncio.sleep(0.01)  # for the frames to leave; who misses them sees it a beat later
+        await self._time.sleep(
+            0.01
+        )  # for the frames to leave; who misses them sees it a beat later
         if self._witness is not None:
             self._witness.close()

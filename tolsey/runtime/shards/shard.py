@@ -50,7 +50,7 @@ class Shard:
         self.id = id or process_id()
         self.operations: dict[str, Operation] = {"look": self._look, "poll": self._poll}
         """What this process does when another asks it: JSON in, JSON out."""
-        self._runtime = runtime
+        self._runtime, self._time = runtime, runtime.time
         self._slots = slots
         self._mail = mail
         self._lease_seconds = lease_seconds
@@ -67,7 +67,7 @@ class Shard:
             witnesses=witnesses,
         )
         self.bus = self._ownership.bus = Bus(
-            self.id, mail, self._take, runtime.telemetry, runtime.form
+            self.id, mail, self._take, runtime.telemetry, runtime.form, time=runtime.time
         )
         self._routing = Routing(self._ownership, runtime, self.bus, answered, self._tasks)
         self._ownership.announce = self._routing.announce
@@ -79,7 +79,7 @@ class Shard:
             asyncio.create_task(self._ownership.run(sweep), name="ownership"),
             asyncio.create_task(self.bus.run(), name="bus"),
         ]
-        with anyio.move_on_after(self._lease_seconds):
+        with self._time.move_on_after(self._lease_seconds):
             await self._ownership.joined()
         return self
 
@@ -90,15 +90,15 @@ class Shard:
         trace: TracebackType | None,
     ) -> None:
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(LEAVE_SECONDS):
+            with self._time.move_on_after(LEAVE_SECONDS):
                 await self.leave()
             await self._runtime.drain()
             owning, carrying = self._running
             await _ended(owning)
-            with suppress(StorageError), anyio.move_on_after(2):
+            with suppress(StorageError), self._time.move_on_after(2):
                 await self._ownership.release()
             await _ended(carrying)
-            with suppress(StorageError), anyio.move_on_after(1):
+            with suppress(StorageError), self._time.move_on_after(1):
                 await self._mail.drop(self.id)
             await self._tasks.close()
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import Time
 from tolsey.runtime.decision import Parked
 from tolsey.runtime.errors import Duplicate, NotOwner, ShardUnavailable, TurnFailed
 from tolsey.runtime.telemetry import Telemetry, Traced
@@ -82,6 +82,7 @@ class Committer:
         gate: CommitGate,
         slots: Epochs,
         telemetry: Telemetry,
+        time: Time,
         *,
         settle_seconds: float = 15.0,
         history: frozenset[str] = frozenset(),
@@ -90,13 +91,14 @@ class Committer:
         self._gate = gate
         self._slots = slots
         self._telemetry = telemetry
+        self._time = time
         self._settle_seconds = settle_seconds
         self._history = history
         """Kinds whose turns keep the way back to the state before them."""
         self._queue: deque[PendingTurn] = deque()
         self._taken: list[PendingTurn] = []
         self._began_at: float | None = None
-        """Since when (by `clock.steady`) a batch is on its way to disk."""
+        """Since when (by `Time.monotonic`) a batch is on its way to disk."""
         self._ended: asyncio.Future[None] | None = None
         """While batches may be written: fails with whatever nobody expected of one."""
         self._writing: asyncio.Task[None] | None = None
@@ -116,7 +118,7 @@ class Committer:
     @property
     def waiting_seconds(self) -> float:
         """For how long the batch that is on its way has not been answered; 0 when none is."""
-        return 0.0 if self._began_at is None else steady() - self._began_at
+        return 0.0 if self._began_at is None else self._time.monotonic() - self._began_at
 
     def submit(self, turn: PendingTurn) -> None:
         """Take a turn to disk; its answer leaves when it is there."""
@@ -155,7 +157,7 @@ class Committer:
             most = MAX_BATCH
             while self._queue and self._ended is not None:
                 self._taken = self._take(most)
-                self._began_at = steady()
+                self._began_at = self._time.monotonic()
                 await self._commit(self._taken)
                 self._telemetry.commit_seconds += self.waiting_seconds
                 self._began_at = None
@@ -297,20 +299,19 @@ class Committer:
         self, turns: Sequence[PendingTurn], writers: Sequence[PendingTurn], batch: Batch
     ) -> None:
         """Learn the fate of a batch whose connection was lost, then go on from the truth."""
-        loop = asyncio.get_running_loop()
         self._telemetry.counters["commits_unknown"] += 1
         log.warning("commit.unknown", turns=len(writers))
-        until = loop.time() + self._settle_seconds
+        until = self._time.monotonic() + self._settle_seconds
         while True:
             try:
                 written = await self._journal.settle(batch)
                 break
             except StorageError as error:
-                if loop.time() > until:
+                if self._time.monotonic() > until:
                     log.error("commit.unsettled", turns=len(writers), error=str(error))  # noqa: TRY400 - the cause is known
                     self._fail(turns, lambda: ShardUnavailable("fate unknown", outcome="unknown"))
                     return
-                await asyncio.sleep(0.2)
+                await self._time.sleep(0.2)
         log.info("commit.settled", written=sum(written), turns=len(writers))
         cells = {id(turn.cell): turn.cell for turn in writers}
         fate = dict(zip(map(id, writers), written, strict=True))

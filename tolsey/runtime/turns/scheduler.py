@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from tolsey.runtime.actor import Turn
-from tolsey.runtime.clock import steady
+from tolsey.runtime.clock import Time
 from tolsey.runtime.codec import WireForm
 from tolsey.runtime.decision import Decision, Parked, Refused
 from tolsey.runtime.errors import (
@@ -65,6 +65,7 @@ class Scheduler:
         committer: Committer,
         versions: Versions,
         telemetry: Telemetry,
+        time: Time,
         *,
         cold_seconds: float,
         idle_seconds: float,
@@ -78,11 +79,12 @@ class Scheduler:
         self.depth = 0
         self.budget = SLICE
         self.lease_until = inf
-        """Until when (by `clock.steady`) this process may answer for its actors."""
+        """Until when (by `Time.monotonic`) this process may answer for its actors."""
         self.loop: asyncio.AbstractEventLoop
         self.wheel: Wheel
         self._committer = committer
         self._telemetry = telemetry
+        self._time = time
         self._cold_seconds = cold_seconds
         self._idle_seconds = idle_seconds
         self._keeps = keeps
@@ -252,14 +254,14 @@ class Scheduler:
         self, cell: Cell, turn: Turn[Any], message: Message[Any], request_id: str | None
     ) -> Decision[Any, Any] | BaseException:
         outcome = "ok"
-        started = steady()
+        started = self._time.monotonic()
         try:
             decided = turn.method(cell.state, message)
         except Refused as refusal:
             outcome, decided = "refused", refusal
         except Exception as error:  # noqa: BLE001 - the edge of a turn: a bug is the asker's error
             outcome, decided = "failed", self._failure(cell, turn, error)
-        ended = steady()
+        ended = self._time.monotonic()
         if ended > self.lease_until:
             outcome, decided = "unavailable", NotOwner(LAPSED)
         seconds = ended - started
@@ -276,12 +278,12 @@ class Scheduler:
     async def _gather(self, cell: Cell, envelope: Envelope, state: Any, generation: int) -> None:
         turn = envelope.turn
         CHAIN.set((*(envelope.chain or ()), cell.id))
-        started = steady()
+        started = self._time.monotonic()
         self.gathering[cell.id] = envelope
         outcome = "ok"
         decided: Decision[Any, Any] | BaseException
         try:
-            async with asyncio.timeout(cell.actor.turn_seconds):
+            async with self._time.timeout(cell.actor.turn_seconds):
                 decided = await turn.method(state, envelope.message)
         except Refused as refusal:
             outcome, decided = "refused", refusal
@@ -294,7 +296,7 @@ class Scheduler:
             outcome, decided = "failed", self._failure(cell, turn, error)
         finally:
             self.gathering.pop(cell.id, None)
-        ended = steady()
+        ended = self._time.monotonic()
         if ended > self.lease_until:
             outcome, decided = "unavailable", NotOwner(LAPSED)
         seconds = ended - started
@@ -343,8 +345,7 @@ class Scheduler:
     async def sweep(self) -> None:
         """Cool actors that have been idle for a while, and let go of those idle for long."""
         order: list[ActorId] = []
-        while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+        async for _ in self._time.every(SWEEP_SECONDS):
             now = self._coarse_time = self.loop.time()
             if not order:
                 order = list(self.cells)
@@ -363,8 +364,8 @@ class Scheduler:
 
     async def drained(self) -> None:
         """Wait until no message waits for a turn."""
-        while self._ready or self._tasks or self.waking:  # noqa: ASYNC110 - three places to watch, once
-            await asyncio.sleep(0.005)
+        while self._ready or self._tasks or self.waking:
+            await self._time.sleep(0.005)
 
     def close(self) -> None:
         """End turns that still gather and refuse what still waits."""

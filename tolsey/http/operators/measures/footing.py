@@ -12,7 +12,6 @@ import orjson
 
 from tolsey.http.answers.operators.diagnosis import CauseAnswer
 from tolsey.http.web.context import Service
-from tolsey.runtime.clock import steady
 from tolsey.storage.errors import StorageError
 
 LOOK_SECONDS: Final = 2.0
@@ -64,7 +63,7 @@ async def gather(service: Service) -> Mapping[str, Footing]:
 async def _look(service: Service, _: Any = None) -> dict[str, Any]:
     looked, is_redis_there = await asyncio.gather(_of_database(service), service.cache.ping())
     seconds, ahead = looked
-    redis_seconds = service.shard.bus.clock_offset + steady()
+    redis_seconds = service.shard.bus.clock_offset + service.runtime.time.monotonic()
     disk = await asyncio.to_thread(shutil.disk_usage, _existing(service))
     host = next((one.host for one in service.shard.members() if one.id == service.shard.id), "")
     found = Footing(
@@ -93,13 +92,13 @@ def _existing(service: Service) -> str:
 
 async def _of_database(service: Service) -> tuple[float | None, float | None]:
     """Say how long PostgreSQL takes to read nothing, and how far our clock is ahead of its."""
-    best: tuple[float, float] | None = None
+    time, best = service.runtime.time, None
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with time.timeout(LOOK_SECONDS):
             for _ in range(LOOKS):
-                began, at = steady(), service.clock()
+                began, at = time.monotonic(), service.clock()
                 row = await service.database.fetchrow("SELECT clock_timestamp() AS at")
-                took = steady() - began
+                took = time.monotonic() - began
                 if row is not None and (best is None or took < best[0]):
                     middle = at + timedelta(seconds=took / 2)
                     best = took, (middle - row["at"]).total_seconds()

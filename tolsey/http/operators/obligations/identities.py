@@ -13,7 +13,6 @@ from tolsey.http.answers.people.compliance import IdentitiesAnswer, RehashedAnsw
 from tolsey.http.web.access import administrator, caller
 from tolsey.http.web.api_model import ApiModel, Identifier, Whole
 from tolsey.http.web.context import service
-from tolsey.runtime.clock import steady
 from tolsey.storage import audit
 from tolsey.storage.commerce import identities
 from tolsey.storage.sealing.sealed import SealBroken
@@ -53,7 +52,8 @@ async def count_identities() -> IdentitiesAnswer:
 @administrator
 async def rehash_identities(data: WantedIdentities) -> RehashedAnswer:
     """Move what is left for at most eight seconds; call again until the answer is `complete`."""
-    database, until = service().database, steady() + SECONDS
+    database, time = service().database, service().runtime.time
+    until = time.monotonic() + SECONDS
     rehashing = Rehashing(database, service().vault)
     moved = unopened = 0
     for shop_key in await identities.waiting(database, data.store_ids):
@@ -61,11 +61,11 @@ async def rehash_identities(data: WantedIdentities) -> RehashedAnswer:
             async with aclosing(rehashing.of_shop(shop_key, data.page_size)) as pages:
                 async for rows in pages:
                     moved += rows
-                    if steady() > until:
+                    if time.monotonic() > until:
                         break
         except SealBroken:
             unopened += 1
-        if steady() > until:
+        if time.monotonic() > until:
             break
     # Only a key that nobody has at hand any more stands in the way of what is left.
     if unopened and not moved:
