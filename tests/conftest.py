@@ -42,7 +42,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
-# A machine that stands still for a second is no Redis that is away: limits would begin anew.
+# A machine that stands still for a second is no Redis that is unreachable: limits would begin again,
+# and leases would not be renewed.
 cache.TIMEOUT_SECONDS = 30.0
 
 pytest_plugins = ("tests.forks", "tests.once", "tests.ci.retry")

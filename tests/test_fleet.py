@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.piped import SECONDS, PipedProcesses
+from tests.timing import block_until
 from tolsey.commands.fleet import pause_seconds
 from tolsey.listeners import Listeners
 
@@ -24,13 +25,6 @@ BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHON
 """As a service is started: what waits in a buffer at its end is part of what is tested."""
 
 balanced = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all share one listener")
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 class FleetProcess(PipedProcesses):
@@ -47,7 +41,7 @@ class FleetProcess(PipedProcesses):
             )
 
     def ready(self) -> None:
-        eventually(lambda: bool(self.said("service.ready")))
+        block_until(lambda: bool(self.said("service.ready")))
 
     def children(self) -> list[int]:
         started = self.folder / "started"
@@ -200,7 +194,7 @@ def test_a_killed_process_is_replaced_and_no_connection_is_refused_or_reset_mean
     assert set(later) <= {other, successor}
     (died,) = fleet.said("process.died")
     assert (died["pid"], died["status"]) == (victim, "SIGKILL")
-    eventually(lambda: len(fleet.said("process.ready")) == 3)
+    block_until(lambda: len(fleet.said("process.ready")) == 3)
     assert set(fleet.asks(60)) == {other, successor}
     for made in queued:
         made.close()
@@ -227,11 +221,11 @@ def test_while_one_cannot_come_back_the_others_serve(fleet: FleetProcess) -> Non
 
     (fleet.folder / "fail").touch()
     os.kill(victim, signal.SIGKILL)
-    eventually(lambda: len(fleet.said("process.died")) >= 4)
+    block_until(lambda: len(fleet.said("process.died")) >= 4)
     assert set(fleet.asks(30)) == {other}
 
     (fleet.folder / "fail").unlink()
-    eventually(lambda: len(fleet.said("process.ready")) == 3)
+    block_until(lambda: len(fleet.said("process.ready")) == 3)
     assert set(fleet.asks(60)) == {other, fleet.children()[-1]}
 
 
@@ -278,7 +272,7 @@ def test_a_successor_that_cannot_start_leaves_the_former_in_place(fleet: FleetPr
 
     fleet.signal(signal.SIGHUP)
 
-    eventually(lambda: bool(fleet.said("fleet.kept")))
+    block_until(lambda: bool(fleet.said("fleet.kept")))
     assert set(fleet.asks(60)) == set(fleet.children()[:2])
     fleet.signal(signal.SIGTERM)
     assert fleet.wait() == 0
@@ -315,7 +309,7 @@ def test_a_second_signal_ends_everything_now(fleet: FleetProcess) -> None:
         fleet.signal(signal.SIGINT)
         return fleet.process.poll() is not None
 
-    eventually(signalled)
+    block_until(signalled)
     assert fleet.wait() != 0
     assert fleet.gone()
 
@@ -337,12 +331,12 @@ def test_nobody_to_read_its_log_keeps_it_from_nothing(fleet: FleetProcess) -> No
     reading, writing = os.pipe()
     fleet.start(stderr=writing)
     os.close(writing)
-    eventually(lambda: len(fleet.children()) == 2)
+    block_until(lambda: len(fleet.children()) == 2)
     os.close(reading)
 
     os.kill(fleet.children()[0], signal.SIGKILL)
 
-    eventually(lambda: len(fleet.children()) == 3)
-    eventually(lambda: set(fleet.asks(20)) == set(fleet.children()[1:]))
+    block_until(lambda: len(fleet.children()) == 3)
+    block_until(lambda: set(fleet.asks(20)) == set(fleet.children()[1:]))
     fleet.signal(signal.SIGTERM)
     assert fleet.wait() == 0

@@ -1,22 +1,35 @@
 """Time in tests: it moves when a test moves it, and the one way to wait for what real servers do."""
 
 import asyncio
+import os
+import signal
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, overload
 
 import anyio
+import pytest
 
 from tests.http.people import NOON
 from tolsey.runtime.clock import Time
+from tolsey.runtime.shards import ownership, routing
 from tolsey.runtime.shards.shard import Shard
+
+Found = TypeVar("Found")
 
 PATIENCE_SECONDS = 240.0
 """What comes at all has come by then, however slow the machine: it bounds a hang, and is no bet."""
 LOOK_SECONDS = 0.005
+LEASE_SECONDS = 60.0
+"""A lease that no pause of a machine ends: a test ends it by `lapse`."""
+STALL_SECONDS = 6.0
+BEAT_SECONDS = 0.2
 STEP = 0.4
 """How much of a lease passes at a time: less than the half after which a process is no longer fresh."""
 STEPS = 4
+"""So many of them end a lease."""
 
 
 class TestTime(Time):
@@ -35,7 +48,7 @@ class TestTime(Time):
         """What is to end when, and how it is told the loop's time at which it ends."""
 
     def _now(self) -> datetime:
-        return NOON + timedelta(seconds=self.monotonic())
+        return (datetime.now(UTC) if self._runs else NOON) + timedelta(seconds=self._advanced)
 
     def monotonic(self) -> float:
         return self._advanced + (Time.monotonic() if self._runs else 0.0)
@@ -93,19 +106,50 @@ class RestingTime(TestTime):
             await super().sleep(seconds, unless)
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Wait until a condition holds; awaits it when it is asynchronous."""
+@overload
+async def until(event: Callable[..., Awaitable[Found]]) -> Found: ...
+@overload
+async def until(event: Callable[..., Found]) -> Found: ...
+async def until(event: Callable[..., Any]) -> Any:
+    """Wait until something is found that is true, and return it; awaits what is asynchronous."""
     with anyio.fail_after(PATIENCE_SECONDS):
         while True:
-            holds = condition()
-            if holds if isinstance(holds, bool) else await holds:
-                return
+            found = event()
+            if isinstance(found, Awaitable):
+                found = await found
+            if found:
+                return found
             await anyio.sleep(LOOK_SECONDS)
 
 
-async def lapse(time: TestTime, lease_seconds: float, *living: Shard) -> None:
+def block_until(event: Callable[[], Found]) -> Found:
+    """Wait as `until` does, where there is no event loop."""
+    ends_at = time.monotonic() + PATIENCE_SECONDS
+    while not (found := event()):
+        if time.monotonic() > ends_at:
+            raise TimeoutError
+        time.sleep(LOOK_SECONDS)
+    return found
+
+
+def beat_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes see soon what the others did, and wait for an owner as long as a lease lasts."""
+    monkeypatch.setattr(ownership, "BEATS", LEASE_SECONDS / BEAT_SECONDS)
+    monkeypatch.setattr(routing, "HOLD_SECONDS", LEASE_SECONDS)
+
+
+async def lapse(moved: TestTime, lease_seconds: float, *living: Shard, steps: int = STEPS) -> None:
     """Let the lease of every process but these end, which live on: they beat after each step."""
-    for _ in range(STEPS):
-        time.advance(STEP * lease_seconds)
+    for _ in range(steps):
+        moved.advance(STEP * lease_seconds)
         for shard in living:
             await shard.round()
+
+
+async def stall(pid: int) -> None:
+    """Stop a process for longer than a lease lasts in production."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await anyio.sleep(STALL_SECONDS)
+    finally:
+        os.kill(pid, signal.SIGCONT)

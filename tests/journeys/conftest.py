@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -24,7 +23,8 @@ import httpx
 import pytest
 
 from tests.http.people import KEYRING, PASSWORD, settings_of
-from tests.journeys.neighbours import LEASE_SECONDS, shared
+from tests.journeys.neighbours import shared
+from tests.timing import LEASE_SECONDS, PATIENCE_SECONDS, TestTime, beat_often, block_until
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
 from tolsey.sandbox.commerce.shop.state import ShopSpec
@@ -207,25 +207,26 @@ class ServiceProcess:
                 stdout=log,
                 stderr=log,
             )
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            try:
-                if httpx.get(f"{self.url}/api/health", timeout=2).status_code == 200:
-                    return
-            except httpx.HTTPError:
-                time.sleep(0.05)
-            assert self.process.poll() is None, self.log.read_text()
-        raise TimeoutError(self.log.read_text())
+        block_until(self._serves)
+
+    def _serves(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            answer = httpx.get(f"{self.url}/api/health", timeout=PATIENCE_SECONDS)
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == 200
 
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE_SECONDS)
 
     def terminate(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(40)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def end(self) -> None:
         """Kill it if it still runs, and print the end of its log: pytest shows that of a test that failed."""
@@ -252,6 +253,7 @@ def process(settings: Settings, tmp_path: Path) -> Iterator[ServiceProcess]:
             "DATABASE_URL": settings.database_url,
             "REDIS_URL": settings.redis_url,
             "ENCRYPTION_KEYS": KEYRING,
+            "LEASE_SECONDS": str(LEASE_SECONDS),
             "CRON_SECRET": CRON_SECRET,
             "COMMERCE_URL_TEMPLATE": settings.commerce_url_template,
         },
@@ -262,15 +264,16 @@ def process(settings: Settings, tmp_path: Path) -> Iterator[ServiceProcess]:
 
 
 @pytest.fixture
-def brisk(settings: Settings) -> Settings:
-    """Settings under which the loss of a process is seen soon."""
+def brisk(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings of processes that see soon what the others do, and outlive every pause."""
+    beat_often(monkeypatch)
     return settings.model_copy(update={"lease_seconds": LEASE_SECONDS})
 
 
 @pytest.fixture
 async def pair(brisk: Settings) -> AsyncIterator[tuple[Running, Running]]:
     """Run two processes that have shared the slots."""
-    start = partial(running, brisk, timers=False, poll_seconds=0.1)
+    start = partial(running, brisk, timers=False, poll_seconds=0.1, time=TestTime(runs=True))
     async with start() as one, start() as other:
         await shared(one, other)
         yield one, other

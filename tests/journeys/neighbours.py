@@ -1,22 +1,12 @@
 """Two processes of one service, side by side: they share a database and Redis, and nothing else."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-import anyio
 import httpx
 
+from tests.timing import until
 from tolsey.service import Running
-
-LEASE_SECONDS = 4.0
-WAIT_SECONDS = 60.0
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    with anyio.fail_after(WAIT_SECONDS):
-        while not condition():
-            await anyio.sleep(0.01)
 
 
 async def shared(*processes: Running) -> None:
@@ -43,7 +33,8 @@ async def browsing(process: Running) -> AsyncIterator[httpx.AsyncClient]:
 
 async def settled(process: Running) -> None:
     """Wait until nothing follows from what was done any more."""
-    database = process.service.database
-    with anyio.fail_after(WAIT_SECONDS):
-        while await database.fetch("SELECT 1 FROM outbox"):
-            await anyio.sleep(0.01)
+
+    async def is_settled() -> bool:
+        return not await process.service.database.fetch("SELECT 1 FROM outbox")
+
+    await until(is_settled)

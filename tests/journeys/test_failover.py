@@ -10,8 +10,8 @@ from anyio import to_thread
 from tests.campaigns.cluster.link import Link
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
 from tests.journeys.drills import PORT, Drill, drill
-from tests.journeys.neighbours import LEASE_SECONDS, WAIT_SECONDS
 from tests.journeys.strangers import browsing, quiet
+from tests.timing import LEASE_SECONDS, until
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import running
 from tolsey.settings import Settings
@@ -52,9 +52,7 @@ class Deliveries:
 
     async def reach(self, taken: int) -> None:
         """Wait until so many are taken."""
-        with anyio.fail_after(WAIT_SECONDS):
-            while len(self.taken) < taken:
-                await anyio.sleep(0.01)
+        await until(lambda: len(self.taken) >= taken)
 
 
 def socket_of(folder: Path) -> Path:
@@ -88,13 +86,16 @@ async def test_what_was_answered_is_there_after_the_primary_was_lost_and_its_sta
     assert [row["order_id"] for row in rows] == sorted(deliveries.taken)
 
 
+async def _is_synchronous(primary: asyncpg.Connection) -> bool:
+    state = await primary.fetchval("SELECT sync_state FROM pg_stat_replication")
+    return bool(state == "sync")
+
+
 async def _synchronous(drill: Drill) -> None:
     """Wait until the primary answers nothing that the standby does not have."""
     primary = await asyncpg.connect(drill.url)
     try:
-        with anyio.fail_after(WAIT_SECONDS):
-            while await primary.fetchval("SELECT sync_state FROM pg_stat_replication") != "sync":
-                await anyio.sleep(0.05)
+        await until(lambda: _is_synchronous(primary))
     finally:
         await primary.close()
 
@@ -107,9 +108,7 @@ async def _failed_over(drill: Drill, link: Link, deliveries: Deliveries) -> None
         await deliveries.reach(BEFORE)
         await to_thread.run_sync(drill.lose)
         answered = list(deliveries.taken)
-        with anyio.fail_after(WAIT_SECONDS):
-            while not deliveries.refused:
-                await anyio.sleep(0.01)
+        await until(lambda: deliveries.refused > 0)
         await to_thread.run_sync(drill.run, "PostgreSQL fails over.")
         promoted = await asyncpg.connect(drill.restored_url)
         try:

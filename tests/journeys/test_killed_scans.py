@@ -48,7 +48,6 @@ async def test_a_kill_in_the_middle_of_a_snapshot_leaves_nothing_half_and_the_ne
     process.environment |= {
         "STOREFRONT_URL": web,
         "SCAN_PACE_SECONDS": "0",
-        "LEASE_SECONDS": "3",
     }
     await asyncio.to_thread(process.start)
     async with httpx.AsyncClient(

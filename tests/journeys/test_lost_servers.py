@@ -1,7 +1,7 @@
 """Redis and PostgreSQL go away and come back: what users see, and that nothing answered is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from tests.campaigns.cluster.link import Link
 from tests.databases import Servers
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
-from tests.journeys.neighbours import LEASE_SECONDS, WAIT_SECONDS
+from tests.timing import LEASE_SECONDS, TestTime, beat_often, until
 from tolsey.service import Running, running
 from tolsey.settings import Settings
 
@@ -38,7 +38,15 @@ async def links(servers: Servers, settings: Settings) -> AsyncIterator[tuple[Lin
 
 
 @pytest.fixture
-async def live(settings: Settings, links: tuple[Link, Link]) -> AsyncIterator[Running]:
+def time() -> TestTime:
+    return TestTime(runs=True)
+
+
+@pytest.fixture
+async def live(
+    settings: Settings, links: tuple[Link, Link], time: TestTime, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Running]:
+    beat_often(monkeypatch)
     assert settings.database_url is not None
     redis, postgres = links
     database = urlsplit(settings.database_url)
@@ -50,7 +58,7 @@ async def live(settings: Settings, links: tuple[Link, Link]) -> AsyncIterator[Ru
             "lease_seconds": LEASE_SECONDS,
         }
     )
-    async with running(given, timers=False, poll_seconds=0.1) as service:
+    async with running(given, timers=False, poll_seconds=0.1, time=time) as service:
         yield service
 
 
@@ -68,12 +76,6 @@ async def deliver(seller: Seller, number: int, delivery_id: str | None = None) -
     )
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(WAIT_SECONDS):
-        while not await holds():
-            await asyncio.sleep(0.05)
-
-
 async def orders(live: Running) -> int:
     """Count what was delivered: what the shop had before is imported."""
     row = await live.service.database.fetchrow(
@@ -83,7 +85,7 @@ async def orders(live: Running) -> int:
 
 
 async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_and_then_refuses(
-    live: Running, shop: Seller, links: tuple[Link, Link]
+    live: Running, shop: Seller, links: tuple[Link, Link], time: TestTime
 ) -> None:
     redis, _ = links
     path = f"/api/stores/{shop.store_id}/integrations/commerce"
@@ -92,11 +94,9 @@ async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_an
     assert (await shop.browser.get(path)).status_code == 200
     assert (await deliver(shop, 1)).status_code == 200
 
-    async def refuses() -> bool:
-        return (await shop.browser.get(path)).status_code == 503
-
-    await eventually(refuses)
+    time.advance(LEASE_SECONDS)
     refused = await shop.browser.get(path)
+    assert refused.status_code == 503
     assert refused.json()["code"] == "shard_unavailable"
     assert int(refused.headers["Retry-After"]) >= 1
     kept = await deliver(shop, 2, "kept-for-later")
@@ -107,9 +107,9 @@ async def test_without_redis_a_process_serves_its_stores_until_its_lease_ends_an
     async def serves() -> bool:
         return (await shop.browser.get(path)).status_code == 200
 
-    await eventually(serves)
+    await until(serves)
     assert (await deliver(shop, 2, "kept-for-later")).status_code == 200
-    await eventually(lambda: _is(orders(live), 2))
+    await until(lambda: _is(orders(live), 2))
 
 
 async def test_redis_may_be_emptied_while_orders_come_in(
@@ -142,8 +142,8 @@ async def test_what_was_answered_while_postgresql_went_away_is_there_when_it_is_
         again = [await deliver(shop, number, f"delivery-{number}") for number in range(1, 61)]
         return all(answer.status_code == 200 for answer in again)
 
-    await eventually(taken)
-    await eventually(lambda: _is(orders(live), 60))
+    await until(taken)
+    await until(lambda: _is(orders(live), 60))
 
 
 async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wait(
@@ -169,7 +169,7 @@ async def test_a_postgresql_that_hangs_is_said_to_be_away_while_people_still_wai
     async def serves() -> bool:
         return (await asks["/api/credits"]()).status_code == 200
 
-    await eventually(serves)
+    await until(serves)
 
 
 async def test_a_process_whose_commits_hang_says_so(live: Running, shop: Seller) -> None:
@@ -182,7 +182,7 @@ async def test_a_process_whose_commits_hang_says_so(live: Running, shop: Seller)
     async with live.service.database.transaction() as tx:
         await tx.execute("SELECT * FROM actors WHERE key = $1 FOR UPDATE", shop.store_id)
         delivering = asyncio.create_task(deliver(shop, 1))
-        await eventually(degraded)
+        await until(degraded)
         assert live.service.shard.leased
         assert (await health()).json()["checks"] == {"db": True, "cache": True}
     await delivering
@@ -190,7 +190,7 @@ async def test_a_process_whose_commits_hang_says_so(live: Running, shop: Seller)
     async def serves() -> bool:
         return not await degraded()
 
-    await eventually(serves)
+    await until(serves)
 
 
 async def _is(found: Awaitable[int], expected: int) -> bool:

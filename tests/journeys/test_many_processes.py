@@ -11,7 +11,8 @@ import structlog
 
 from tests.http.people import Clock
 from tests.journeys.conftest import EVENTS, SHOP, order_body, sign_up, signed
-from tests.journeys.neighbours import WAIT_SECONDS, browsing, settled, shared, until
+from tests.journeys.neighbours import browsing, settled, shared
+from tests.timing import LEASE_SECONDS, TestTime, until
 from tolsey.http.webhooks.commerce import CommerceEvents
 from tolsey.http.webhooks.directory import ShopDirectory
 from tolsey.service import Running, running
@@ -62,9 +63,7 @@ async def test_what_redis_lost_is_forgotten(pair: tuple[Running, Running]) -> No
         for process in pair:
             await directory_of(process).find(SHOP)
     await pair[0].service.cache.flush()
-    with anyio.fail_after(WAIT_SECONDS):
-        while any(directory_of(process).cached(SHOP) for process in pair):
-            await anyio.sleep(0.01)
+    await until(lambda: not any(directory_of(process).cached(SHOP) for process in pair))
     await shared(*pair)
 
 
@@ -123,24 +122,26 @@ async def test_processes_that_start_at_once_catch_up_once(
             assert await runs(process, 2) == [(missed, "completed"), (FOUR, "completed")]
             await both.wait()
 
-    async with asyncio.timeout(WAIT_SECONDS), asyncio.TaskGroup() as tasks:
+    async with asyncio.TaskGroup() as tasks:
         tasks.create_task(live())
         tasks.create_task(live())
 
 
 async def runs(process: Running, least: int = 1) -> list[tuple[datetime, str]]:
     """Wait until the job has run and nothing waits or runs; answer its runs."""
-    with anyio.fail_after(WAIT_SECONDS):
-        while True:
-            await settled(process)
-            rows = await process.service.database.fetch(
-                "SELECT scheduled_at, status FROM cron_executions WHERE job = $1"
-                " ORDER BY scheduled_at",
-                NAME,
-            )
-            if len(rows) >= least and all(row["status"] != "running" for row in rows):
-                return [(row["scheduled_at"], row["status"]) for row in rows]
-            await anyio.sleep(0.01)
+    found: list[tuple[datetime, str]] = []
+
+    async def have_ended() -> bool:
+        await settled(process)
+        rows = await process.service.database.fetch(
+            "SELECT scheduled_at, status FROM cron_executions WHERE job = $1 ORDER BY scheduled_at",
+            NAME,
+        )
+        found[:] = [(row["scheduled_at"], row["status"]) for row in rows]
+        return len(found) >= least and all(status != "running" for _, status in found)
+
+    await until(have_ended)
+    return found
 
 
 # Health
@@ -150,7 +151,7 @@ async def test_a_process_without_a_lease_is_unwell(pair: tuple[Running, Running]
     async with browsing(pair[0]) as browser:
         await until(lambda: pair[0].service.shard.leased)
         assert (await browser.get("/api/health")).status_code == 200
-        with structlog.testing.capture_logs() as written, anyio.fail_after(WAIT_SECONDS):
+        with structlog.testing.capture_logs() as written:
             answer = None
             while answer is None or answer.status_code == 200:  # until no beat comes in between
                 pair[0].service.runtime.scheduler.lease_until = float("-inf")
@@ -173,7 +174,12 @@ async def test_processes_that_lost_redis_share_a_limit(
         assert process.service.limits._sharers() == 2
     shard = pair[0].service.shard
     monkeypatch.setattr(shard._ownership._presence, "beat", lost)
-    await until(lambda: not shard.leased and sum(one.alive for one in shard.members()) == 1)
+    await until(lambda: shard.away_seconds > 0)
+    time = pair[0].service.runtime.time
+    assert isinstance(time, TestTime)
+    time.advance(1.1 * LEASE_SECONDS)
+    assert not shard.leased
+    assert sum(one.alive for one in shard.members()) == 1
     assert pair[0].service.limits._sharers() == 2
 
 

@@ -11,7 +11,8 @@ import httpx
 from tests.http.deals.table import MARKET, PRICE, Table, signed
 from tests.http.people import PASSWORD, Person
 from tests.journeys.conftest import ServiceProcess
-from tests.journeys.neighbours import WAIT_SECONDS, browsing
+from tests.journeys.neighbours import browsing
+from tests.timing import until
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.service import Running, running
 from tolsey.settings import Settings
@@ -60,12 +61,12 @@ async def offered(
 
 async def accepted(client: httpx.AsyncClient, offer_id: str) -> int:
     """Accept an offer, again while nobody answers for its listing; the status that came in the end."""
-    with anyio.fail_after(WAIT_SECONDS):
-        while True:
-            answer = await client.post(f"{MARKET}/offers/{offer_id}/accept")
-            if answer.status_code not in AWAY:
-                return answer.status_code
-            await anyio.sleep(0.05)
+
+    async def status() -> int | None:
+        answer = await client.post(f"{MARKET}/offers/{offer_id}/accept")
+        return None if answer.status_code in AWAY else answer.status_code
+
+    return await until(status) or 0
 
 
 async def sold_once(seller: Person, database: Database) -> None:

@@ -13,8 +13,8 @@ from tests import commands
 from tests.http.people import KEYRING
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.drills import Drill, drill
-from tests.journeys.neighbours import LEASE_SECONDS, until
 from tests.journeys.strangers import browsing, listing_of, quiet
+from tests.timing import LEASE_SECONDS, TestTime, lapse, until
 from tolsey.runtime.turns.mailbox import SLOTS
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.service import running
@@ -112,12 +112,14 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
         assert done.stdout.endswith("left 0\n"), done.stdout + done.stderr
         assert await kept(restored) == before
         await _emptied(again)
+        time = TestTime(runs=True)
         async with (
-            running(again, timers=False, poll_seconds=0.1) as live,
+            running(again, timers=False, poll_seconds=0.1, time=time) as live,
             browsing(live) as browser,
         ):
             browser.cookies = cookies
-            # The map is from the backup, and names the process of then until its lease has passed.
+            # The map is from the backup, and names the process of then until its lease has ended.
+            await lapse(time, LEASE_SECONDS, live.service.shard)
             await until(lambda: len(live.service.runtime.slots.epochs) == SLOTS)
             assert await read(Seller(browser, seller.organization_id, seller.store_id)) == answered
     finally:

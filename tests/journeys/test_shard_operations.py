@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from tests.journeys.conftest import sign_up
-from tests.journeys.neighbours import LEASE_SECONDS, browsing, until
-from tolsey.commands.slot_map import read_map
+from tests.journeys.neighbours import browsing
+from tests.timing import BEAT_SECONDS, LEASE_SECONDS, until
+from tolsey.commands import slot_map
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.service import Running
 from tolsey.settings import Settings
@@ -308,13 +309,14 @@ async def test_a_process_that_gives_no_metrics_is_counted(
 
 
 async def test_the_command_shows_processes_that_run_and_one_that_leaves(
-    brisk: Settings, pair: tuple[Running, Running]
+    brisk: Settings, pair: tuple[Running, Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(slot_map, "BEATS", LEASE_SECONDS / BEAT_SECONDS)
     ids = sorted(process.service.shard.id for process in pair)
     pair[1].service.shard.retire()
     await until(lambda: len(pair[0].service.runtime.slots.epochs) == 1024)
 
-    seen = await read_map(str(brisk.database_url), str(brisk.redis_url), LEASE_SECONDS)
+    seen = await slot_map.read_map(str(brisk.database_url), str(brisk.redis_url), LEASE_SECONDS)
 
     assert [one.id for one in seen.processes] == ids
     states = {one.id: (one.state, one.slots, one.slot_ranges) for one in seen.processes}

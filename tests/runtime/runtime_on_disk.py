@@ -105,13 +105,3 @@ async def running(
             yield RuntimeOnDisk(database, kind, turnstile, runtime)
     finally:
         await journal.close()
-
-
-async def until(condition: Any) -> None:
-    """Let the event loop run until a condition holds; awaits it when it is asynchronous."""
-    async with asyncio.timeout(240):
-        while True:
-            holds = condition()
-            if holds if isinstance(holds, bool) else await holds:
-                return
-            await asyncio.sleep(0.002)

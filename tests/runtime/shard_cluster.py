@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tests.runtime.counter import Counter
+from tests.timing import LEASE_SECONDS, STEPS, TestTime, lapse, until
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.shards.shard import Shard
@@ -28,10 +29,14 @@ KEYS = {name: secrets.token_bytes(32) for name in ("k1", "k2")}
 class ShardCluster:
     """Where shards join: the database, Redis, and what they have in common."""
 
-    def __init__(self, database: Database, redis_url: str, lease_seconds: float) -> None:
+    def __init__(
+        self, database: Database, redis_url: str, lease_seconds: float = LEASE_SECONDS
+    ) -> None:
         self.database = database
         self.redis_url = redis_url
         self.lease_seconds = lease_seconds
+        self.time = TestTime(runs=True)
+        self.homes: list[Home] = []
 
     @asynccontextmanager
     async def join(self, name: str = "", **options: Any) -> AsyncIterator["Home"]:
@@ -45,7 +50,13 @@ class ShardCluster:
     async def enter(self, name: str = "", **options: Any) -> "Home":
         home = Home(self, name, **options)
         await home.start()
+        self.homes.append(home)
         return home
+
+    async def lapse(self, steps: int = STEPS) -> None:
+        """Let the leases of killed processes, and of those that are cut from Redis, end."""
+        living = [one.shard for one in self.homes if not one.is_ended and not one.presence.is_cut]
+        await lapse(self.time, self.lease_seconds, *living, steps=steps)
 
 
 class Tap(Streams):
@@ -85,6 +96,7 @@ class Home:
         self.vault = Vault({name: KEYS[name] for name in options.pop("keys", ("k1",))})
         self.options = {"poll_seconds": 0.05, **options}
         self.dead = False
+        self.is_ended = False
         self._end = asyncio.Event()
         self.shard: Shard
         self.runtime: Runtime
@@ -98,6 +110,7 @@ class Home:
             self.journal,
             Outbox(database),
             partial(slots.versions, database),
+            time=self.joined.time,
             **self.options,
         )
         stored = slots.Slots(database)
@@ -145,6 +158,7 @@ class Home:
     async def leave(self) -> None:
         self._end.set()
         await self._life
+        self.is_ended = True
 
     async def kill(self) -> None:
         """End as a process does that is killed: nothing is handed over, released or said."""
@@ -161,20 +175,24 @@ class Home:
 
 @asynccontextmanager
 async def joined(
-    database: Database, redis_url: str, lease_seconds: float
+    database: Database, redis_url: str, lease_seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[ShardCluster]:
     yield ShardCluster(database, redis_url, lease_seconds)
 
 
 async def settled(*homes: Home) -> None:
-    """Wait until each of these owns what it is to own and all agree on it."""
+    """Wait until each of these owns what it is to own, all agree on it, and each has seen the others beat."""
     ids = [home.shard.id for home in homes]
-    async with asyncio.timeout(240):
-        while True:
-            owned = [set(home.runtime.slots.epochs) for home in homes]
-            maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]
-            whole = sum(map(len, owned)) == len(set().union(*owned)) == 1024
-            wanted = dict(place(ids, homes[0].shard.holdings))
-            if whole and all(found == wanted for found in maps):
-                return
-            await asyncio.sleep(0.02)
+
+    def whole() -> bool:
+        owned = [set(home.runtime.slots.epochs) for home in homes]
+        maps = [{s: h.owner for s, h in home.shard.holdings.items()} for home in homes]
+        wanted = dict(place(ids, homes[0].shard.holdings))
+        seen = [home.shard._ownership.candidates() for home in homes]
+        return (
+            sum(map(len, owned)) == len(set().union(*owned)) == 1024
+            and all(found == wanted for found in maps)
+            and all(sorted(found) == sorted(ids) for found in seen)
+        )
+
+    await until(whole)

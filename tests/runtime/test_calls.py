@@ -16,8 +16,9 @@ from tests.runtime.counter import (
     SendOnce,
     counter,
 )
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
 from tests.runtime.test_restarts import cut
+from tests.timing import until
 from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.messages import LookFirst
 from tolsey.storage import operations

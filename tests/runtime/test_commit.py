@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from tests.runtime.counter import Add, Held, Note, Read, Refuse, counter
-from tests.runtime.runtime_on_disk import running, until
+from tests.runtime.runtime_on_disk import running
+from tests.timing import until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, ShardUnavailable, TurnFailed
 from tolsey.storage.database import Database

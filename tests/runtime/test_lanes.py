@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from tests.runtime.counter import Add, Pull, PullNumber, RenewNumber, counter
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.outbox.lanes import PLACES, Lane
 from tolsey.storage.database import Database
 

@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from tests.runtime.counter import Add, Counter, Held, Read, counter
-from tests.runtime.runtime_on_disk import running, until
+from tests.runtime.runtime_on_disk import running
+from tests.timing import until
 from tolsey.runtime.errors import Overloaded, ShardUnavailable
 from tolsey.runtime.turns.mailbox import SLOTS, slot_of
 from tolsey.storage.database import Database

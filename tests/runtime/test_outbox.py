@@ -17,7 +17,8 @@ from tests.runtime.counter import (
     Transfer,
     counter,
 )
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.decision import Perform, Tell
 from tolsey.runtime.messages import Message
 from tolsey.runtime.outbox.rows import row_of

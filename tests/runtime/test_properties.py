@@ -22,7 +22,8 @@ from tests.runtime.counter import (
     Wait,
     counter,
 )
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import Duplicate, TurnFailed
 from tolsey.runtime.messages import Message

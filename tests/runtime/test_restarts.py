@@ -19,7 +19,8 @@ from tests.runtime.counter import (
     Send,
     counter,
 )
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.outbox.interruptions import MOST_INTERRUPTIONS, SUSPECTED_AFTER
 from tolsey.storage.database import Database
 

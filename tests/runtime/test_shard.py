@@ -4,8 +4,9 @@ import asyncio
 import resource
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,12 +16,12 @@ import redis.asyncio
 
 from tests.campaigns.cluster.link import Link
 from tests.databases import Servers
-from tests.runtime.counter import Add, Break, Held, Read, Refuse, Transfer, counter
-from tests.runtime.runtime_on_disk import until
+from tests.runtime.counter import Add, Break, Counter, Held, Read, Refuse, Transfer, counter
 from tests.runtime.shard_cluster import Home, ShardCluster, joined, settled
+from tests.timing import LEASE_SECONDS, STEPS, beat_often, lapse, until
 from tolsey.runtime.decision import Refused
 from tolsey.runtime.errors import DeadlineExceeded, RuntimeFault, ShardUnavailable, TurnFailed
-from tolsey.runtime.shards import ownership, routing
+from tolsey.runtime.shards import ownership
 from tolsey.runtime.shards.leases import BEATS, Observer, is_gone, machine
 from tolsey.runtime.shards.membership import Heartbeat, choose_key, read_line
 from tolsey.runtime.shards.placement import place
@@ -30,27 +31,13 @@ from tolsey.storage.database import Database
 from tolsey.storage.embedded.binaries import valkey
 from tolsey.storage.runtime.slots import Slots
 
-LONG_LEASE = 10.0
-"""So long a lease lasts where nobody is to be thought dead for being slow."""
-lease_ends = pytest.mark.parametrize("lease_seconds", [6.0])
-"""Marks what waits for a lease, or a share of it, to end; a busy machine must not end it."""
-BEAT_SECONDS = 0.2
-
-
-@pytest.fixture
-def lease_seconds() -> float:
-    """Answer a lease that ends in no test, however busy the machine."""
-    return 30.0
-
 
 @pytest.fixture
 async def here(
-    database: Database, redis_url: str, lease_seconds: float, monkeypatch: pytest.MonkeyPatch
+    database: Database, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ShardCluster]:
-    monkeypatch.setattr(ownership, "BEATS", lease_seconds / BEAT_SECONDS)
-    # So long an ask waits for a busy machine to read the map again.
-    monkeypatch.setattr(routing, "HOLD_SECONDS", lease_seconds / 2)
-    async with joined(database, redis_url, lease_seconds) as made:
+    beat_often(monkeypatch)
+    async with joined(database, redis_url) as made:
         yield made
 
 
@@ -197,15 +184,18 @@ async def test_a_hand_over_waits_for_a_turn_that_gathers(pair: tuple[Home, Home]
     assert slot_of(key) in b.runtime.slots.epochs
 
 
-@lease_ends
 async def test_a_turn_that_does_not_end_is_taken_again_at_the_new_owner(
-    here: ShardCluster, pair: tuple[Home, Home]
+    here: ShardCluster, pair: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = pair
     key = a.key()
+    monkeypatch.setattr(Counter, "turn_seconds", LEASE_SECONDS)
     asked = asyncio.create_task(a.ask(counter(key), Held("gate", 7)))
     await a.kind.entered["gate"].wait()
-    await a.shard.move(slot_of(key), b.shard.id)
+    moving = asyncio.create_task(a.shard.move(slot_of(key), b.shard.id))
+    await until(lambda: a.runtime.slots.is_leaving(slot_of(key)))
+    here.time.advance(ownership.DRAIN_SHARE * LEASE_SECONDS)
+    await moving
     b.kind.gates["gate"].set()
     a.kind.gates["gate"].set()
     assert await asked == 7
@@ -226,21 +216,20 @@ async def test_a_paused_actor_stays_paused_where_it_goes(pair: tuple[Home, Home]
 # Death
 
 
-@lease_ends
-async def test_the_slots_of_a_killed_process_are_taken_within_a_lease_and_a_half(
+async def test_the_slots_of_a_killed_process_are_taken_once_its_lease_has_ended_and_not_before(
     here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
     a, b = pair
     key = b.key()
     assert await a.ask(counter(key), Add(3)) == 3
     await b.kill()
-    beats = a.presence.beats  # what a busy machine delays, it delays these by as much
-    assert await a.ask(counter(key), Add(1), timeout=60) == 4
-    assert a.presence.beats - beats <= 1.5 * here.lease_seconds / BEAT_SECONDS
+    await here.lapse(steps=2)
+    assert slot_of(key) not in a.runtime.slots.epochs
+    await here.lapse(steps=2)
+    assert await a.ask(counter(key), Add(1)) == 4
     await settled(a)
 
 
-@lease_ends
 async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journal(
     here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
@@ -250,6 +239,7 @@ async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journ
     asked = asyncio.create_task(a.ask(counter(key), Add(3, entry="once"), timeout=60))
     await until(lambda: _is(here, key, 3))
     await b.kill()
+    await here.lapse()
     assert await asked == 3
     assert await total(here, key) == 3
     assert a.runtime.telemetry.counters["replies_looked_up"] == 1
@@ -257,7 +247,6 @@ async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journ
     assert len(entries) == 1
 
 
-@lease_ends
 async def test_a_transfer_arrives_once_although_the_receiver_dies(
     here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
@@ -269,6 +258,7 @@ async def test_a_transfer_arrives_once_although_the_receiver_dies(
     for _ in range(10):
         assert await a.ask(counter(mine), Transfer(theirs, 5)) <= -5
     await b.kill()
+    await here.lapse()
     await until(lambda: _is(here, theirs, 50))
     assert await total(here, mine) == -50
 
@@ -276,7 +266,6 @@ async def test_a_transfer_arrives_once_although_the_receiver_dies(
 # Leases
 
 
-@lease_ends
 async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_refuses(
     here: ShardCluster,
 ) -> None:
@@ -285,20 +274,18 @@ async def test_a_process_cut_from_redis_answers_until_its_lease_ends_and_then_re
         key = a.key()
         await a.ask(counter(key), Add(1))
         a.presence.is_cut = True
-        lapsed_before = a.runtime.telemetry.counters["leases_lapsed"]
         assert await a.ask(counter(key), Add(1)) == 2
-        await until(lambda: not a.shard.leased)
+        here.time.advance(LEASE_SECONDS)
+        assert not a.shard.leased
         for message in (Read(), Add(1), Refuse()):
             with pytest.raises(ShardUnavailable, match="lease"):
                 await a.ask(counter(key), message)
         a.presence.is_cut = False
         await until(lambda: a.shard.leased)
-        # Told right here: before the cut and from now on a busy machine may let it lapse by itself.
-        assert a.runtime.telemetry.counters["leases_lapsed"] - lapsed_before == 1
+        assert a.runtime.telemetry.counters["leases_lapsed"] == 1
         assert await a.ask(counter(key), Add(1)) == 3
 
 
-@lease_ends
 async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     here: ShardCluster, pair: tuple[Home, Home]
 ) -> None:
@@ -306,7 +293,8 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     key = b.key()
     assert await b.ask(counter(key), Add(1)) == 1
     b.presence.is_cut = True  # asleep, as far as the others see
-    await until(lambda: slot_of(key) in a.runtime.slots.epochs)
+    await here.lapse()
+    assert slot_of(key) in a.runtime.slots.epochs
     assert await a.ask(counter(key), Add(1)) == 2
     with pytest.raises(ShardUnavailable):
         await b.ask(counter(key), Read())
@@ -315,7 +303,6 @@ async def test_a_process_that_slept_through_its_lease_tells_nothing_old(
     assert await b.ask(counter(key), Read()) == 2
 
 
-@lease_ends
 async def test_with_two_redis_masters_nobody_answers_what_is_old(
     here: ShardCluster, servers: Servers, tmp_path: Path
 ) -> None:
@@ -325,9 +312,7 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
         another_redis(tmp_path) as promoted,
         Link(Path(urlsplit(here.redis_url).path)).standing() as link,
         here.join("a") as a,
-        ShardCluster(here.database, f"redis://127.0.0.1:{link.port}/0", here.lease_seconds).join(
-            "b"
-        ) as b,
+        beyond(here, f"redis://127.0.0.1:{link.port}/0").join("b") as b,
     ):
         await settled(a, b)
         written = {a.key(): 0, b.key(): 0}
@@ -360,14 +345,10 @@ async def test_with_two_redis_masters_nobody_answers_what_is_old(
             await link.redirect(
                 Path(urlsplit(promoted).path)
             )  # for b alone the other is the master
-            before = dict(answered)
-            beat = read_line((await a.presence.lines())[a.shard.id]).beat
-            async with asyncio.timeout(5 * here.lease_seconds):
-                while not await _beaten(
-                    a, a.shard.id, beat + int(3 * here.lease_seconds / BEAT_SECONDS)
-                ):
-                    await asyncio.sleep(0.1)
-            assert all(answered[key] > before[key] for key in written)
+            for _ in range(2 * STEPS):
+                await lapse(here.time, LEASE_SECONDS, a.shard, b.shard, steps=1)
+                before = dict(answered)
+                await until(partial(_more_than, before, answered))
             ended.set()
         assert stale == []
         await link.redirect(Path(urlsplit(here.redis_url).path))
@@ -391,6 +372,17 @@ async def another_redis(folder: Path) -> AsyncIterator[str]:
     finally:
         server.kill()
         await server.wait()
+
+
+def beyond(here: ShardCluster, redis_url: str) -> ShardCluster:
+    """Return a way for processes to join the same deployment by another address of Redis."""
+    there = ShardCluster(here.database, redis_url)
+    there.time = here.time
+    return there
+
+
+def _more_than(before: Mapping[str, int], now: Mapping[str, int]) -> bool:
+    return all(now[key] > before[key] for key in before)
 
 
 async def copy_keys(source_url: str, target_url: str) -> None:
@@ -438,7 +430,7 @@ async def test_a_process_without_a_descriptor_left_holds_nobody_dead(
     database: Database, redis_url: str
 ) -> None:
     async with (
-        joined(database, redis_url, lease_seconds=LONG_LEASE) as here,
+        joined(database, redis_url) as here,
         here.join() as a,
         neighbour(here) as (process, id),
     ):
@@ -700,13 +692,15 @@ async def test_a_slot_that_went_and_came_back_unseen_is_read_anew(
     key = b.key()
     assert await b.ask(counter(key), Add(1)) == 1
     slot, stored = slot_of(key), Slots(here.database)
-    b.presence.is_cut = True
-    await b.shard.round()  # none that began before will see what comes now
+    for home in (a, b):
+        home.presence.is_cut = True
+        await home.shard.round()  # none that began before will see what comes now
     taken = await stored.take(a.shard.id, {slot: b.runtime.slots.epochs[slot]})
     await here.database.execute("UPDATE test_counters SET total = 7 WHERE key = $1", key)
     back = await stored.take(b.shard.id, taken)
-    b.presence.is_cut = False
-    await b.shard.round()
+    for home in (a, b):
+        home.presence.is_cut = False
+        await home.shard.round()
     assert b.runtime.slots.epochs[slot] == back[slot]
     assert await b.ask(counter(key), Read()) == 7
 

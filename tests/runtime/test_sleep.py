@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import pytest
 
 from tests.runtime.counter import Add, Counter, CounterState, Held, Read, Wait, counter
-from tests.runtime.runtime_on_disk import running, until
+from tests.runtime.runtime_on_disk import running
+from tests.timing import until
 from tolsey.runtime.errors import TurnFailed
 from tolsey.runtime.turns.mailbox import Cell
 from tolsey.storage.database import Database

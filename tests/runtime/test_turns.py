@@ -16,7 +16,8 @@ from tests.runtime.counter import (
     Wait,
     counter,
 )
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.actor import Actor, handles
 from tolsey.runtime.decision import Decision, Refused
 from tolsey.runtime.errors import (

@@ -9,7 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.runtime.counter import Add, Misdirect, Note, Pull, Read, Send, counter
-from tests.runtime.runtime_on_disk import RuntimeOnDisk, running, until
+from tests.runtime.runtime_on_disk import RuntimeOnDisk, running
+from tests.timing import until
 from tolsey.runtime.messages import REGISTERED, Message, UnusableName
 from tolsey.runtime.turns.mailbox import slot_of
 from tolsey.storage.database import Database

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ import pytest
 import redis
 
 from tests.conftest import memory
+from tests.timing import block_until
 from tolsey.storage.embedded import binaries, locks
 from tolsey.storage.embedded.home import EmbeddedError, ServerHome, reachable
 from tolsey.storage.embedded.servers import EmbeddedServers
@@ -85,14 +85,15 @@ def folder(fresh: Path, cluster: Path) -> Path:
     return fresh
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while True:
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds of servers that cannot be reached meanwhile."""
+
+    def holds() -> bool:
         with contextlib.suppress(OSError, asyncpg.PostgresError):
-            if condition():
-                return
-        assert time.monotonic() < end
-        time.sleep(0.01)
+            return condition()
+        return False
+
+    block_until(holds)
 
 
 def ask(url: str, sql: str) -> object:

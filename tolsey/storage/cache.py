@@ -16,6 +16,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from tolsey.storage.errors import StorageError
 
 TIMEOUT_SECONDS = 1.0
+"""How long every use of Redis waits for it: here, beats and frames. Tests set another one, here alone."""
 CONNECTIONS = 64
 REST_SECONDS = 1.0
 """After a failure no one asks for this long, so that a lost cache does not slow each request."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.runtime_on_disk import until
+from tests.timing import until
 from tolsey.actors.job.actor import JobActor
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.effects import JobEffects, Progress

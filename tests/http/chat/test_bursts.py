@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.http.chat.visitor import BASE, Visitor, arrive, ended, events_of, grant
 from tests.http.people import settings_of
-from tests.journeys.neighbours import LEASE_SECONDS, shared
+from tests.journeys.neighbours import shared
+from tests.timing import beat_often
 from tolsey.sandbox.model import Model, Script
 from tolsey.sandbox.server import listening
 from tolsey.service import Running, running
@@ -49,13 +50,13 @@ bursts = st.lists(
 
 @pytest.fixture
 async def pair(
-    database_url: str, redis_url: str, model: Model
+    database_url: str, redis_url: str, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Running, Running]]:
     """Run two processes that share the slots, each behind a server of its own."""
+    beat_often(monkeypatch)
     given = settings_of(
         database_url=database_url,
         redis_url=redis_url,
-        lease_seconds=LEASE_SECONDS,
         **model.settings,
         chat_checkpoint_seconds=0.05,
         trusted_proxies=("127.0.0.1/32",),

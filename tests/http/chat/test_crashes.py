@@ -16,6 +16,7 @@ from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, arrive, ended,
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess, free_port
 from tests.journeys.served import Fleet
+from tests.timing import LEASE_SECONDS
 from tolsey.http.layout.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
@@ -32,7 +33,7 @@ def settings(database_url: str, redis_url: str, model: Model) -> dict[str, str]:
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
         "ENCRYPTION_KEYS": KEYRING,
-        "LEASE_SECONDS": "1",
+        "LEASE_SECONDS": str(LEASE_SECONDS),
         "LLM_BASE_URL": model.url,
         "LLM_API_KEY": KEY,
         "LLM_MODEL": NAME,

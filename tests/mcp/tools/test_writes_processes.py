@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.http.people import Clock, settings_of
-from tests.journeys.neighbours import LEASE_SECONDS, shared
+from tests.journeys.neighbours import shared
 from tests.mcp.tools.conftest import ANN, BOB
 from tests.mcp.tools.shop import (
     ITEM,
@@ -21,6 +21,7 @@ from tests.mcp.tools.shop import (
     opened,
 )
 from tests.mcp.tools.two_stores import Owner, TwoStores, refused, settle
+from tests.timing import beat_often, until
 from tolsey.actors.edit import Edit
 from tolsey.actors.store.editing.messages import CarryOut
 from tolsey.actors.store.messages import store
@@ -76,9 +77,7 @@ async def moved(counter: Counter, process: Running, clock: Clock) -> Counter:
 
 async def sent(database: Database, platform: Platform, times: int) -> None:
     """Wait until a change is on its way for so many times, and the platform holds its answer back."""
-    async with asyncio.timeout(60):
-        while platform.faults.happened < times:
-            await asyncio.sleep(0.01)
+    await until(lambda: platform.faults.happened >= times)
     rows = await database.fetch("SELECT state FROM agent_operations WHERE finished_at IS NULL")
     assert [row["state"] for row in rows] == ["sent"]
 
@@ -199,9 +198,9 @@ async def test_what_a_process_of_the_release_before_had_sent_is_found_out_and_no
 
 
 async def test_any_process_changes_the_same_shop_and_none_is_lost(
-    settings: Settings, platform: Platform, clock: Clock
+    settings: Settings, platform: Platform, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings.model_copy(update={"lease_seconds": LEASE_SECONDS})
+    beat_often(monkeypatch)
     async with AsyncExitStack() as stack:
         pair = [await stack.enter_async_context(process(settings, clock)) for _ in range(2)]
         await shared(*pair)

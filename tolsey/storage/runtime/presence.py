@@ -12,6 +12,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from tolsey.storage import cache
 from tolsey.storage.cache import CacheUnavailable
 
 
@@ -34,15 +35,15 @@ class Look:
 class Presence:
     """The lines of the processes of one deployment."""
 
-    def __init__(self, url: str, deployment: str, *, timeout_seconds: float = 1.0) -> None:
+    def __init__(self, url: str, deployment: str) -> None:
         self._pool = BlockingConnectionPool.from_url(
             url,
             decode_responses=True,
-            socket_timeout=timeout_seconds,
-            socket_connect_timeout=timeout_seconds,
+            socket_timeout=cache.TIMEOUT_SECONDS,
+            socket_connect_timeout=cache.TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 0),
             max_connections=4,
-            timeout=timeout_seconds,
+            timeout=cache.TIMEOUT_SECONDS,
         )
         self._redis: Redis = Redis(connection_pool=self._pool)
         self._lines = f"tolsey:{{{deployment}}}:processes"

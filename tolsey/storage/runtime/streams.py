@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import structlog
 
+from tolsey.storage import cache
 from tolsey.storage.cache import CacheUnavailable
 from tolsey.storage.runtime.redis_line import Command, RedisLine
 from tolsey.storage.sealing.sealed import SealBroken, Vault
@@ -46,16 +47,14 @@ class Frame:
 class Streams:
     """The streams of one process, and the way to those of the others."""
 
-    def __init__(
-        self, url: str, deployment: str, vault: Vault, *, timeout_seconds: float = 1.0
-    ) -> None:
+    def __init__(self, url: str, deployment: str, vault: Vault) -> None:
         self.refused = 0
         """How many frames came that none of our keys had sealed."""
         self._vault = vault
         self._key_id = vault.key_ids[0]
         self._prefix = f"tolsey:{{{deployment}}}:"
-        self._line = RedisLine(url, timeout_seconds=timeout_seconds)
-        self._reader = RedisLine(url, timeout_seconds=timeout_seconds)
+        self._line = RedisLine(url, timeout_seconds=cache.TIMEOUT_SECONDS)
+        self._reader = RedisLine(url, timeout_seconds=cache.TIMEOUT_SECONDS)
         self._last: dict[bytes, bytes] = {}
         self._mine: dict[bytes, Channel] = {}
 
