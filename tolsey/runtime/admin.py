@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Any, Literal
 
+from tolsey.runtime.clock import Time
 from tolsey.runtime.errors import RuntimeFault
 from tolsey.runtime.masking import masked
 from tolsey.runtime.messages import ActorId
@@ -44,6 +45,7 @@ class Admin:
         telemetry: Telemetry,
         *,
         admit: Callable[[ActorId], Cell],
+        time: Time,
     ) -> None:
         self._scheduler = scheduler
         self._committer = committer
@@ -51,6 +53,7 @@ class Admin:
         self._slots = slots
         self._telemetry = telemetry
         self._admit = admit
+        self._time = time
 
     @property
     def awake(self) -> int:
@@ -165,11 +168,11 @@ class Admin:
     async def drain(self, actor: ActorId) -> dict[str, Any]:
         """Let an actor end what waits for it, then put it to sleep. Raises Busy when that takes too long."""
         cell = await self.wake(actor)
-        until = self._scheduler.loop.time() + DRAIN_SECONDS
+        until = self._time.monotonic() + DRAIN_SECONDS
         while not self._scheduler.passivate(cell):
-            if self._scheduler.loop.time() > until:
+            if self._time.monotonic() > until:
                 raise Busy("messages or commits still wait for it")
-            await asyncio.sleep(0.01)
+            await self._time.sleep(0.01)
         return {**self._summary(cell), "status": "asleep"}
 
     def _summary(

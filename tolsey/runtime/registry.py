@@ -118,6 +118,7 @@ class Runtime:
             self.slots,
             self.telemetry,
             admit=self._admit,
+            time=time,
         )
 
     async def __aenter__(self) -> Self:

@@ -197,11 +197,13 @@ class Dispatcher:
         """Start nothing more and let what runs end; what does not end in time stays on disk."""
         self.stopping = True
         if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=grace_seconds)
+            with self._time.move_on_after(grace_seconds):
+                await asyncio.wait(list(self._tasks))
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=1)
+            with self._time.move_on_after(1):
+                await asyncio.wait(list(self._tasks))
         await self._interruptions.stop()
 
     def _start(self, row: OutboxRow, value: Any, *, polled: bool = False) -> None:

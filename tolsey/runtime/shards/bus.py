@@ -107,7 +107,8 @@ class Bus:
         finally:
             while not writing.done():  # a driver that is cancelled as it finishes may swallow it
                 writing.cancel()
-                await asyncio.wait({writing}, timeout=0.2)
+                with self._time.move_on_after(0.2):
+                    await asyncio.wait({writing})
 
     async def _kept_up(self, work: Callable[[], Awaitable[None]]) -> None:
         """Begin again after what nobody expected: a process that neither writes nor reads holds its slots and answers none."""

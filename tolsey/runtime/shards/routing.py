@@ -143,10 +143,7 @@ class Routing:
                 if flight.sends:
                     raise DeadlineExceeded("no owner in time")
                 raise ShardUnavailable(UNOWNED if self._shard.leased else LAPSED)
-            try:
-                await asyncio.wait_for(changed.wait(), left)
-            except TimeoutError:
-                continue
+            await self._runtime.time.sleep(left, unless=changed)
 
     def owner_of(self, slot: int) -> str | None:
         """Name the process that owns a slot, by our copy of the map; none when nobody does."""

@@ -94,13 +94,19 @@ class Shard:
                 await self.leave()
             await self._runtime.drain()
             owning, carrying = self._running
-            await _ended(owning)
+            await self._end(owning)
             with suppress(StorageError), self._time.move_on_after(2):
                 await self._ownership.release()
-            await _ended(carrying)
+            await self._end(carrying)
             with suppress(StorageError), self._time.move_on_after(1):
                 await self._mail.drop(self.id)
             await self._tasks.close()
+
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        while not task.done():  # a driver that is cancelled as it finishes may swallow it
+            task.cancel()
+            with self._time.move_on_after(0.2):
+                await asyncio.wait({task})
 
     def retire(self) -> None:
         """Say that this process is about to stop: its slots go to the others from now on."""
@@ -217,9 +223,3 @@ class Shard:
         for kind, key in payload.get("paused", ()):
             self._runtime.scheduler.pause(ActorId(kind, key))
         self._ownership.look()
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    while not task.done():  # a driver that is cancelled as it finishes may swallow it
-        task.cancel()
-        await asyncio.wait({task}, timeout=0.2)
