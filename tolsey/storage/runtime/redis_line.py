@@ -46,6 +46,8 @@ class RedisLine:
         self, commands: Sequence[Command], *, blocks_seconds: float = 0.0
     ) -> list[Any]:
         """Send commands in one write; answer what each came to. Raises CacheUnavailable."""
+        if not commands:  # nothing would be answered, and all that follows would wait for it
+            return []
         try:
             answers = self._answers
             if answers is None or answers.is_lost:
