@@ -17,6 +17,7 @@ from tests.runtime.counter import SCHEMA as COUNTERS
 from tolsey.http.web.edge import Edge
 from tolsey.sandbox.model import Model
 from tolsey.storage import cache
+from tolsey.storage import database as postgresql
 from tolsey.storage.database import Database
 from tolsey.storage.embedded.servers import EmbeddedServers
 from tolsey.storage.migrate import migrate
@@ -45,6 +46,8 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 # A machine that stands still for a second is no Redis that is unreachable: limits would begin again,
 # and leases would not be renewed.
 cache.TIMEOUT_SECONDS = 30.0
+# Nor is it a PostgreSQL that is unreachable.
+postgresql.REQUEST_SECONDS = 30.0
 
 pytest_plugins = ("tests.forks", "tests.once", "tests.ci.retry")
 

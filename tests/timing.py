@@ -81,6 +81,8 @@ class TestTime(Time):
     def advance(self, seconds: float) -> None:
         """Let time pass: what falls due in it ends."""
         self._advanced += seconds
+        if not self._waiting:
+            return
         now, loop_now = self.monotonic(), asyncio.get_running_loop().time()
         waiting, self._waiting = self._waiting, []
         for due, end_at in waiting:
@@ -107,9 +109,9 @@ class RestingTime(TestTime):
 
 
 @overload
-async def until(event: Callable[..., Awaitable[Found]]) -> Found: ...
+async def until(event: Callable[..., Awaitable[Found | None]]) -> Found: ...
 @overload
-async def until(event: Callable[..., Found]) -> Found: ...
+async def until(event: Callable[..., Found | None]) -> Found: ...
 async def until(event: Callable[..., Any]) -> Any:
     """Wait until something is found that is true, and return it; awaits what is asynchronous."""
     with anyio.fail_after(PATIENCE_SECONDS):

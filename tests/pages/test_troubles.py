@@ -43,7 +43,6 @@ from tolsey.storage.embedded.processes import PostgresServer
 from tolsey.storage.people import administrators
 
 WIDTH, HEIGHT = 1440, 900
-LEASE_SECONDS = 8.0
 OPERATOR = "operator@example.com"
 SMALL = "320m"
 REFUSED = 3
@@ -79,7 +78,6 @@ async def stage(
             database_url=f"postgresql://{database.username}@127.0.0.1:{postgres.port}{database.path}?sslmode=disable",
             redis_url=f"redis://127.0.0.1:{redis.port}/0",
             commerce_url_template=platform.url_template,
-            lease_seconds=LEASE_SECONDS,
         )
         live = await stack.enter_async_context(on_port(settings, clock, port))
         made = Stage(
@@ -207,7 +205,6 @@ async def test_a_full_disk_is_told_and_what_was_refused_is_taken_once_there_is_r
             redis_url=redis_url,
             data_dir=small_disk,
             commerce_url_template=platform.url_template,
-            lease_seconds=LEASE_SECONDS,
         )
         live = await stack.enter_async_context(on_port(settings, clock, port))
         client = httpx.AsyncClient(base_url=url, headers={"Origin": url}, timeout=60)

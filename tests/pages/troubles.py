@@ -1,6 +1,5 @@
 """The service with cables to its servers, and what goes wrong with it: each trouble made for real."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +22,7 @@ from tests.journeys.conftest import (
     order_body,
     signed,
 )
+from tests.timing import LEASE_SECONDS, TestTime, until
 from tolsey.actors.organization.ledger.messages import AdjustCredits, SpendCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.actors.store.state import StoreState, filed
@@ -86,9 +86,7 @@ class Stage:
 
     async def until(self, found: str) -> None:
         """Wait until a query finds something."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await self.live.service.database.fetch(found):
-                await asyncio.sleep(0.05)
+        await until(lambda: self.live.service.database.fetch(found))
 
 
 @asynccontextmanager
@@ -98,7 +96,12 @@ async def on_port(
     """Run the whole service on a port of this machine."""
     async with (
         running(
-            settings, clock=clock, timers=False, poll_seconds=0.1, backoff_seconds=(0.05,) * 4
+            settings,
+            clock=clock,
+            timers=False,
+            poll_seconds=0.1,
+            backoff_seconds=(0.05,) * 4,
+            time=TestTime(runs=True),
         ) as live,
         anyio.create_task_group() as tasks,
     ):
@@ -216,9 +219,10 @@ async def lease_lost(stage: Stage) -> AsyncIterator[None]:
     try:
         async with somebody.transaction():
             await somebody.execute("LOCK TABLE process_beats IN EXCLUSIVE MODE")
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while stage.live.service.shard.leased:
-                    await asyncio.sleep(0.05)
+            time = stage.live.service.runtime.time
+            assert isinstance(time, TestTime)
+            time.advance(LEASE_SECONDS)
+            assert not stage.live.service.shard.leased
             yield
     finally:
         await somebody.close()

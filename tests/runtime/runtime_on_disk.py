@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.runtime.counter import Counter
+from tests.timing import PATIENCE_SECONDS
 from tolsey.runtime.registry import Runtime
 from tolsey.storage.database import Database
 from tolsey.storage.errors import OutcomeUnknown
@@ -62,7 +63,7 @@ class RuntimeOnDisk:
         self.kind = kind
         self.journal = journal
         self.runtime = runtime
-        self.ask = runtime.ask
+        self.ask = partial(runtime.ask, timeout=PATIENCE_SECONDS)
 
     async def total(self, key: str) -> int:
         """Read a counter on disk."""

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tests.runtime.counter import Counter
-from tests.timing import LEASE_SECONDS, STEPS, TestTime, lapse, until
+from tests.timing import LEASE_SECONDS, PATIENCE_SECONDS, STEPS, TestTime, lapse, until
 from tolsey.runtime.registry import Runtime
 from tolsey.runtime.shards.placement import place
 from tolsey.runtime.shards.shard import Shard
@@ -127,7 +127,7 @@ class Home:
             id=f"{self.name}-{secrets.token_hex(3)}" if self.name else None,
             witnesses=False,
         )
-        self.ask = self.runtime.ask
+        self.ask = partial(self.runtime.ask, timeout=PATIENCE_SECONDS)
         ready = asyncio.Event()
         self._life = asyncio.create_task(self._live(ready))
         await asyncio.wait(

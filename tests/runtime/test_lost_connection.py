@@ -9,7 +9,7 @@ from tests.runtime.counter import Add, Claim, Entry, Note, Read, counter
 from tests.runtime.proxy import Proxy
 from tests.runtime.runtime_on_disk import running
 from tests.seeds import seeds
-from tests.timing import PATIENCE_SECONDS, until
+from tests.timing import until
 from tolsey.runtime.errors import Duplicate, ShardUnavailable
 from tolsey.storage.database import Database
 from tolsey.storage.errors import StorageUnavailable
@@ -97,7 +97,7 @@ async def test_a_connection_that_passes_nothing_on_is_replaced(
     async with running(counters, journal_on=Database(proxy.url)) as tested:
         assert await tested.ask(counter("a"), Add(1)) == 1
         proxy.hang()
-        assert await tested.ask(counter("a"), Add(10), timeout=PATIENCE_SECONDS) == 11
+        assert await tested.ask(counter("a"), Add(10)) == 11
         assert await tested.versions("a") == [1, 2]
 
 
@@ -108,7 +108,7 @@ async def test_a_commit_whose_answer_never_comes_counts_once(
     async with running(counters, journal_on=Database(proxy.url)) as tested:
         assert await tested.ask(counter("a"), Add(1)) == 1
         proxy.silent = True
-        asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10), timeout=PATIENCE_SECONDS))
+        asked = asyncio.ensure_future(tested.ask(counter("a"), Add(10)))
         await proxy.swallowed.wait()
         proxy.hang()
         proxy.silent = False

@@ -152,7 +152,7 @@ async def test_no_ask_fails_while_processes_come_and_go(
 
     async def asker(home: Home, key: str) -> None:
         while not done.is_set():
-            await home.ask(counter(key), Add(1), timeout=60)
+            await home.ask(counter(key), Add(1))
             asked[key] += 1
             await asyncio.sleep(0)
 
@@ -236,7 +236,7 @@ async def test_an_ask_whose_reply_died_with_its_owner_is_answered_from_the_journ
     a, b = pair
     key = b.key()
     b.streams.cut = "re"
-    asked = asyncio.create_task(a.ask(counter(key), Add(3, entry="once"), timeout=60))
+    asked = asyncio.create_task(a.ask(counter(key), Add(3, entry="once")))
     await until(lambda: _is(here, key, 3))
     await b.kill()
     await here.lapse()
@@ -581,7 +581,7 @@ async def test_everything_goes_on_when_redis_is_emptied(
     for n in range(60):
         if n % 20 == 10:
             await client.flushall()
-        await a.ask(counter(key), Add(1), timeout=60)
+        await a.ask(counter(key), Add(1))
         asked += 1
     await client.aclose()
     assert await total(here, key) == asked
@@ -711,7 +711,7 @@ async def test_a_process_whose_streams_were_taken_away_makes_them_again(
     a, b = pair
     await a.streams.drop(b.shard.id)
     await b.shard.round()
-    assert await a.ask(counter(b.key()), Add(1), timeout=60) == 1
+    assert await a.ask(counter(b.key()), Add(1)) == 1
 
 
 async def test_a_frame_that_is_read_late_changes_nothing_that_took_effect_elsewhere(
@@ -720,7 +720,7 @@ async def test_a_frame_that_is_read_late_changes_nothing_that_took_effect_elsewh
     a, b = pair
     slot = slot_of(key := b.key())
     b.streams.cut = "re"
-    asked = asyncio.create_task(a.ask(counter(key), Add(3), timeout=60))
+    asked = asyncio.create_task(a.ask(counter(key), Add(3)))
     await until(lambda: _is(here, key, 3))
     client: Any = redis.asyncio.from_url(here.redis_url)
     stream = next(k for k in await client.keys(f"*in:{b.shard.id}"))

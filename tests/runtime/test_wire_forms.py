@@ -214,4 +214,4 @@ async def test_an_entry_that_nobody_can_read_keeps_back_no_other(
         key = b.key()
         a.shard.bus.post((b.shard.id, "in"), {"is": "from tomorrow", "number": 1})
         # In one frame with it.
-        assert await a.ask(counter(key), Add(1), timeout=60) == 1
+        assert await a.ask(counter(key), Add(1)) == 1

@@ -18,7 +18,7 @@ from tolsey.http.web.refusing.errors import PROBLEM, problem_body
 from tolsey.http.web.requests import CALLER_SPAN, REQUEST_ID, ROUTE, RequestTally
 from tolsey.runtime.ids import new_id
 from tolsey.runtime.turns.scheduler import REQUEST_ID as CURRENT_REQUEST
-from tolsey.storage.database import REQUEST_SECONDS, patience
+from tolsey.storage import database
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
@@ -182,7 +182,7 @@ class Edge:
 
         self._requests.active += 1
         try:
-            with patience(REQUEST_SECONDS):
+            with database.patience(database.REQUEST_SECONDS):
                 await self._pass_on(scope, receive if body is None else body.receive, dressed)
         except Exception:
             log.exception("request.failed", path=scope["path"], method=scope["method"])
