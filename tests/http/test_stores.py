@@ -3,11 +3,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import asyncpg
 import pytest
 
 from tests.http.people import SignUp, add_member
+from tests.timing import until
 from tolsey.http.app import create_app
 from tolsey.http.clients.vectors import VectorStoreFailed
 from tolsey.http.files.documents import CHUNK_BYTES, in_chunks, of_store
@@ -145,9 +145,7 @@ async def test_exports_that_the_database_keeps_waiting_keep_nobody_else_waiting(
         exporting = asyncio.gather(
             *(ann.browser.get(f"/api/stores/{store_id}/export") for _ in range(EXPORTS))
         )
-        with anyio.fail_after(60):
-            while not await watching.fetchval(WAITING):
-                await asyncio.sleep(0)
+        await until(lambda: watching.fetchval(WAITING))
         for _ in range(3):
             assert (await ann.browser.get("/api/stores")).status_code == 200
         await writing.rollback()

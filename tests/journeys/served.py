@@ -17,6 +17,7 @@ import httpx
 from tests.http.people import KEYRING
 from tests.journeys.conftest import EVENTS, Seller, order_body, sign_up, signed
 from tests.piped import SECONDS, PipedProcesses
+from tests.timing import until
 from tolsey.storage.database import Database
 
 CLIENTS = 8
@@ -130,9 +131,7 @@ class Load:
     async def more(self, answers: int) -> None:
         """Wait for so many more answers."""
         wanted = self.answers.total() + answers
-        with anyio.fail_after(SECONDS):
-            while self.answers.total() < wanted:
-                await anyio.sleep(0.01)
+        await until(lambda: self.answers.total() >= wanted)
 
 
 @asynccontextmanager

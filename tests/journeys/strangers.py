@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import httpx
 
 from tests.http.people import PASSWORD, Person
 from tests.http.test_tenants import address_of, body_of
 from tests.journeys.conftest import EVENTS, SHOP, Seller
+from tests.timing import until
 from tolsey.http.web.edge import Edge
 from tolsey.service import Running
 
@@ -76,9 +76,11 @@ async def waits(live: Running) -> bool:
 async def quiet(live: Running) -> None:
     """Wait until nothing is left to do in the service."""
     runtime = live.service.runtime
-    with anyio.fail_after(240):
-        while runtime.admin.effects_in_flight or runtime.admin.waiting or await waits(live):
-            await anyio.sleep(0.02)
+
+    async def is_done() -> bool:
+        return not (runtime.admin.effects_in_flight or runtime.admin.waiting or await waits(live))
+
+    await until(is_done)
 
 
 def same(one: httpx.Response, other: httpx.Response) -> bool:

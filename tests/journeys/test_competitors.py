@@ -16,6 +16,7 @@ import pytest
 from tests.http.people import Clock
 from tests.journeys.conftest import Seller
 from tests.journeys.test_scans import DOMAIN, clock, count, live, scanned, shop, web
+from tests.timing import until
 from tolsey.actors.storefront.messages import (
     AwaitScan,
     DiscoverStorefront,
@@ -63,9 +64,7 @@ def of(seller: Seller) -> str:
 async def with_orders(live: Running, seller: Seller, at: datetime) -> None:
     """Connect the seller's store to its shop, and have thirty of one product sold there."""
     assert (await seller.connect()).status_code == 200
-    with anyio.fail_after(60):
-        while not await count(live, "store_shops"):
-            await anyio.sleep(0.05)
+    await until(lambda: count(live, "store_shops"))
     database = live.service.database
     await database.execute(SOLD, await shop_key_of(database, seller.store_id), at)
 
@@ -350,9 +349,11 @@ async def test_an_owner_proves_a_domain_by_a_record_of_its_dns(
     names.texts[told.json()["record"]].append(f'"{content[:9]}" "{content[9:]}"')
     done = await browser.post("/api/public/suppressions", json=wish)
     assert (done.status_code, done.json()["state"]) == (200, "suppressed")
-    with anyio.fail_after(30):
-        while await count(live, "storefronts"):
-            await anyio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return not await count(live, "storefronts")
+
+    await until(is_done)
 
 
 async def test_an_owner_proves_a_domain_by_a_file_and_is_left_alone(
@@ -373,9 +374,11 @@ async def test_an_owner_proves_a_domain_by_a_file_and_is_left_alone(
     shop.files[path] = told.json()["content"] + "\n"
     done = await browser.post("/api/public/suppressions", json=wish)
     assert (done.status_code, done.json()["state"]) == (200, "suppressed")
-    with anyio.fail_after(30):
-        while await count(live, "storefronts"):
-            await anyio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return not await count(live, "storefronts")
+
+    await until(is_done)
     refused = await operator.post(
         "/api/admin/intelligence/scan", json={"domain": DOMAIN, "persist": False}
     )

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-import anyio
 import httpx
 import orjson
 import pytest
@@ -17,6 +16,7 @@ from structlog.testing import capture_logs
 from tests.http.people import Clock
 from tests.journeys.conftest import CRON_SECRET, sign_up
 from tests.journeys.test_scans import DOMAIN, clock, count
+from tests.timing import until
 from tolsey.actors.storefront.messages import (
     DiscoverStorefront,
     SuppressStorefront,
@@ -150,9 +150,11 @@ async def test_with_a_queue_each_is_published_once_and_scanned_when_it_calls_bac
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), bad
             answer = await called(machine, text, good)
             assert answer.status_code == 202, answer.text
-            with anyio.fail_after(60):
-                while (await states(live))[DOMAIN] != "active":
-                    await anyio.sleep(0.05)
+
+            async def is_done() -> bool:
+                return (await states(live))[DOMAIN] == "active"
+
+            await until(is_done)
             assert await count(live, "storefront_snapshots") == 1
             # The queue delivers at least once: the same delivery is no second scan.
             again = await called(machine, text, good)
@@ -293,9 +295,11 @@ async def test_shops_that_somebody_competes_with_are_looked_at_again(
                 }
             events = {one["event"] for one in logs}
             assert {"refresh_hot.done", "refresh_hot_deep.done"} <= events
-            with anyio.fail_after(60):
-                while (await states(live))[DOMAIN] != "active":
-                    await anyio.sleep(0.05)
+
+            async def is_done() -> bool:
+                return (await states(live))[DOMAIN] == "active"
+
+            await until(is_done)
             clock.advance(timedelta(hours=7))
             assert await ran(live, "intelligence-tick") == {"refreshed": 1, "refreshedDeep": 0}
             assert web.shops[SHOPS[0]].asked == []  # nobody competes with it

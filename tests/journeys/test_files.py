@@ -13,6 +13,7 @@ import pytest
 
 from tests.journeys.conftest import CRON_SECRET, Seller, sign_up
 from tests.journeys.strangers import browsing, quiet
+from tests.timing import until
 from tolsey.sandbox.objects import Bucket
 from tolsey.service import Running, running
 from tolsey.settings import Settings
@@ -227,11 +228,11 @@ async def test_an_export_waits_for_a_bucket_that_is_away(
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            with anyio.fail_after(60):
-                while not await in_bucket.service.database.fetch(
+            await until(
+                lambda: in_bucket.service.database.fetch(
                     "SELECT FROM outbox WHERE name LIKE '%KeepExport' AND attempts > 0"
-                ):
-                    await anyio.sleep(0.05)
+                )
+            )
             bucket.is_away = False
         await quiet(in_bucket)
         assert answers[0].status_code in {201, 202}

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import anyio
 import httpx
 import pytest
 
 from tests.http.account_books import RESTRICTED_KEY, Account
 from tests.journeys.conftest import EVENTS, SHOP, Seller, free_port, order_body, signed
 from tests.journeys.strangers import LISTINGS, listing_of, quiet
+from tests.timing import until
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.payments.processor import Processor
 from tolsey.service import Running, running
@@ -63,14 +63,14 @@ async def edited(browser: httpx.AsyncClient, order_id: int, n: int) -> None:
 
 async def until_told(operator: httpx.AsyncClient, wanted: set[str]) -> dict[str, dict[str, str]]:
     """Ask until all these causes are told; answer them by their codes."""
-    with anyio.fail_after(120):
-        while True:
-            answer = await operator.get(FIND, params={"q": "DEMO"})
-            assert answer.status_code == 200, answer.text
-            causes = {one["cause"]: one for one in answer.json()["diagnosis"]["causes"]}
-            if causes.keys() >= wanted:
-                return causes
-            await anyio.sleep(0.05)
+
+    async def find() -> dict[str, dict[str, str]] | None:
+        answer = await operator.get(FIND, params={"q": "DEMO"})
+        assert answer.status_code == 200, answer.text
+        causes = {one["cause"]: one for one in answer.json()["diagnosis"]["causes"]}
+        return causes if causes.keys() >= wanted else None
+
+    return await until(find)
 
 
 @asynccontextmanager
@@ -79,9 +79,7 @@ async def broken(browser: httpx.AsyncClient, platform: Platform) -> AsyncIterato
     held = platform.faults.hold()
     first, second, *_ = sorted(platform.shop(SHOP).orders)
     await edited(browser, first, 1)
-    with anyio.fail_after(60):
-        while not platform.faults.happened:
-            await anyio.sleep(0.01)
+    await until(lambda: platform.faults.happened)
     platform.rotate_secret(SHOP, CHANGED)
     platform.revoke_tokens(SHOP)
     await edited(browser, second, 2)

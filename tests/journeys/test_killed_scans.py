@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import anyio
 import httpx
 import pytest
 
+from tests import timing
 from tests.journeys.conftest import ServiceProcess, sign_up
 from tests.journeys.test_kill import count
 from tolsey.sandbox.storefronts import Storefront, Storefronts, product
@@ -37,9 +37,11 @@ async def key_of(browser: httpx.AsyncClient) -> dict[str, str]:
 
 
 async def until(database: Database, sql: str) -> None:
-    with anyio.fail_after(120):
-        while not (await database.fetch(sql))[0]["n"]:
-            await anyio.sleep(0.02)
+
+    async def count() -> int:
+        return int((await database.fetch(sql))[0]["n"])
+
+    await timing.until(count)
 
 
 async def test_a_kill_in_the_middle_of_a_snapshot_leaves_nothing_half_and_the_next_takes_it_once(

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 from structlog.testing import capture_logs
@@ -16,6 +15,7 @@ from tests.journeys.conftest import EVENTS, SHOP, Seller, sign_up, signed
 from tests.journeys.strangers import browsing
 from tests.journeys.test_hostile_platform import let_the_token_age
 from tests.journeys.test_payments_received import CONNECT, PLATFORM, post
+from tests.timing import until
 from tolsey.actors.mail import MailEvent
 from tolsey.actors.refusals import MissingCredential, Unavailable
 from tolsey.actors.store.connection.messages import UseToken
@@ -33,15 +33,15 @@ def settings(settings: Settings) -> Settings:
 
 async def written(live: Running, event: MailEvent, count: int = 1) -> list[Row]:
     """Wait for the mails of an event that are kept."""
-    with anyio.fail_after(60):
-        while True:
-            rows = await live.service.database.fetch(
-                "SELECT * FROM outbound_mail WHERE event = $1 AND state = 'kept' ORDER BY recipient",
-                event,
-            )
-            if len(rows) >= count:
-                return rows
-            await anyio.sleep(0.02)
+
+    async def find() -> list[Row] | None:
+        rows = await live.service.database.fetch(
+            "SELECT * FROM outbound_mail WHERE event = $1 AND state = 'kept' ORDER BY recipient",
+            event,
+        )
+        return rows if len(rows) >= count else None
+
+    return await until(find)
 
 
 async def read(browser: httpx.AsyncClient, mail: Row) -> str:

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.journeys.conftest import CRON_SECRET, EVENTS, SHOP, Seller, order_body, signed
 from tests.journeys.strangers import quiet
+from tests.timing import until
 from tolsey.actors.job.catalogue import JOBS
 from tolsey.actors.job.messages import RunNow, Tick, job
 from tolsey.runtime.codec import encode
@@ -193,9 +194,7 @@ async def test_a_listing_left_alone_for_half_a_year_leaves_the_market_by_the_swe
     )
     swept = await browser.post("/api/cron/retention-sweep", headers=CRON)
     assert swept.json()["outcome"]["listingsLeftAlone"] == 1
-    with anyio.fail_after(60):
-        while not await database.fetch("SELECT 1 FROM listings WHERE status = 'EXPIRED'"):
-            await anyio.sleep(0.01)
+    await until(lambda: database.fetch("SELECT 1 FROM listings WHERE status = 'EXPIRED'"))
 
     listed = (await seller.browser.get("/api/sell/listings")).json()["items"]
     assert [(item["slug"], item["status"]) for item in listed] == [
@@ -233,9 +232,7 @@ async def test_metrics_tell_requests_calls_deliveries_jobs_dead_letters_and_the_
         VALUES ('dead_1', 'k', 1, 'store', 's', 'N', '{}', 5, 'e', now())
         """
     )
-    with anyio.fail_after(60):
-        while live.service.runtime.admin.effects_in_flight:
-            await anyio.sleep(0.01)
+    await until(lambda: not live.service.runtime.admin.effects_in_flight)
     answer = await browser.get("/metrics")
     families = {family.name: family for family in text_string_to_metric_families(answer.text)}
 
@@ -327,9 +324,11 @@ async def test_an_operator_sees_what_a_store_asks_of_the_outside(
     seller: Seller, operator: httpx.AsyncClient, live: Running, platform: Platform
 ) -> None:
     await seller.connect()
-    with anyio.fail_after(60):
-        while await live.service.database.fetch("SELECT FROM outbox"):
-            await anyio.sleep(0.01)
+
+    async def is_done() -> bool:
+        return not await live.service.database.fetch("SELECT FROM outbox")
+
+    await until(is_done)
     seen = await operator.get(f"/api/admin/actors/store/{seller.store_id}")
     calls = {call["call"]: call for call in seen.json()["calls"]}
     done = calls["ReconcileSubscriptions"]
@@ -361,9 +360,7 @@ async def test_a_paused_store_keeps_its_deliveries_waiting_until_it_is_resumed(
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(deliver)
-        with anyio.fail_after(60):
-            while live.service.runtime.admin.waiting == 0:
-                await anyio.sleep(0)
+        await until(lambda: live.service.runtime.admin.waiting != 0)
         assert answers == []
         await operator.post(f"{where}/resume", json={"reason": "done"})
 
@@ -412,9 +409,7 @@ async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
     )
     assert row == 1
     live.service.runtime.slots.wake_outbox()
-    with anyio.fail_after(60):
-        while not await database.fetch("SELECT 1 FROM dead_letters"):
-            await anyio.sleep(0.01)
+    await until(lambda: database.fetch("SELECT 1 FROM dead_letters"))
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert dead["message"] == "RunNow"
     assert dead["error"] == "refused: There is no job named no-such-job."
@@ -442,9 +437,11 @@ async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
         f"{one}/replay", json={"reason": "mended", "payload": dead["payload"]}
     )
     assert replayed.json()["status"] == "replayed"
-    with anyio.fail_after(60):
-        while len(await database.fetch("SELECT 1 FROM dead_letters")) < 2:
-            await anyio.sleep(0.01)
+
+    async def is_done() -> bool:
+        return len(await database.fetch("SELECT 1 FROM dead_letters")) >= 2
+
+    await until(is_done)
     (again,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert again["key"] == "k1"
     slow = await operator.post(f"{all_of_it}/discard", json={"reason": "hopeless", "perSecond": 1})
@@ -560,9 +557,7 @@ async def test_the_request_id_follows_the_work_it_caused(seller: Seller, live: R
             headers={"X-Request-Id": "trace-me"},
         )
         assert answer.headers["X-Request-Id"] == "trace-me"
-        with anyio.fail_after(60):
-            while live.service.runtime.admin.effects_in_flight:
-                await anyio.sleep(0.01)
+        await until(lambda: not live.service.runtime.admin.effects_in_flight)
 
     done = [entry for entry in written if entry["event"] == "effect.done"]
     assert {entry["request_id"] for entry in done} == {"trace-me"}

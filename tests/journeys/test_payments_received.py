@@ -3,7 +3,6 @@
 import time
 from collections.abc import AsyncIterator
 
-import anyio
 import httpx
 import orjson
 import pytest
@@ -18,6 +17,7 @@ from tests.actors.organization.processor import (
     subscription,
 )
 from tests.journeys.conftest import ServiceProcess, sign_up
+from tests.timing import until
 from tolsey.http.webhooks.payments.signatures import sign
 from tolsey.service import Running, running
 from tolsey.settings import Settings
@@ -53,14 +53,14 @@ async def post(client: httpx.AsyncClient, parsed: object, secret: str = PLATFORM
 
 async def settled(live: Running) -> list[Row]:
     """Wait until everything that arrived is applied."""
-    with anyio.fail_after(60):
-        while True:
-            rows = await live.service.database.fetch(
-                "SELECT event_id, organization_id, state, why FROM payment_events"
-            )
-            if not any(row["state"] == "new" for row in rows):
-                return rows
-            await anyio.sleep(0.02)
+
+    async def find() -> list[Row] | None:
+        rows = await live.service.database.fetch(
+            "SELECT event_id, organization_id, state, why FROM payment_events"
+        )
+        return rows if not any(row["state"] == "new" for row in rows) else None
+
+    return await until(find)
 
 
 async def test_a_purchase_is_credited_to_its_organization_and_its_dispute_takes_it_back(
@@ -171,9 +171,11 @@ async def test_what_was_answered_is_credited_once_however_often_the_process_is_k
         await buy(process, [f"pi_{n}_{k}" for k in range(8)])
         process.kill()
         process.start()
-    with anyio.fail_after(60):
-        while await database.fetchrow("SELECT 1 FROM payment_events WHERE state <> 'applied'"):
-            await anyio.sleep(0.1)
+
+    async def is_done() -> bool:
+        return not await database.fetchrow("SELECT 1 FROM payment_events WHERE state <> 'applied'")
+
+    await until(is_done)
     process.terminate()
 
     (row,) = await database.fetch(

@@ -20,6 +20,7 @@ from tests.conftest import memory
 from tests.journeys.conftest import free_port
 from tests.journeys.served import CLIENTS, Fleet, load, recorded
 from tests.piped import SECONDS
+from tests.timing import until
 from tolsey.settings import Settings
 from tolsey.storage.database import Database
 from tolsey.storage.embedded import locks
@@ -107,9 +108,7 @@ async def test_the_end_of_a_killed_parent_is_the_end_of_all_even_of_the_servers(
         assert locks.owned(keeper)
         fleet.process.kill()
         assert await anyio.to_thread.run_sync(fleet.gone)
-        with anyio.fail_after(SECONDS):
-            while locks.owned(keeper):
-                await anyio.sleep(0.02)
+        await until(lambda: not locks.owned(keeper))
     finally:
         fleet.end()
 

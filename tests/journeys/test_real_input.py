@@ -16,6 +16,7 @@ import pytest
 
 from tests.golden.cases import BESIDE
 from tests.journeys.conftest import EVENTS, PLUS_RATE, SECRET, SHOP, Seller, signed
+from tests.timing import until
 from tolsey.actors.store.deliveries.topics import TOPICS
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import load_purchases
@@ -49,9 +50,7 @@ async def connected(seller: Seller, platform: Platform, live: Running) -> Seller
 
 
 async def settled(live: Running) -> None:
-    with anyio.fail_after(60):
-        while live.service.runtime.admin.effects_in_flight:
-            await anyio.sleep(0.01)
+    await until(lambda: not live.service.runtime.admin.effects_in_flight)
 
 
 async def everything(database: Database) -> str:

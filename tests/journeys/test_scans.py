@@ -1,6 +1,5 @@
 """An operator has storefronts of other people scanned, and is told what was seen and why the rest was not."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.http.people import Clock
 from tests.journeys.conftest import sign_up
+from tests.timing import until
 from tolsey.actors.domains import hash_of
 from tolsey.actors.storefront.effects import StorefrontCalls
 from tolsey.actors.storefront.messages import (
@@ -221,9 +221,11 @@ async def test_a_domain_that_is_to_be_left_alone_is_forgotten_and_only_a_kept_sc
     runtime = live.service.runtime
     suppress = SuppressStorefront(reason="the owner asked", source="owner", at=clock())
     assert await runtime.ask(storefront(DOMAIN), suppress)
-    with anyio.fail_after(30):
-        while await count(live, "storefronts"):
-            await asyncio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return not await count(live, "storefronts")
+
+    await until(is_done)
     for table in ("storefront_scans", *CATALOGUE):
         assert await count(live, table) == 0, table
     rows = await live.service.database.fetch("SELECT * FROM intelligence_suppressions")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 
 import anyio
 import httpx
@@ -21,6 +20,7 @@ from tests.journeys.test_kill import count
 from tests.mcp.real.served_stores import Keeper
 from tests.mcp.tools.shop import ITEM, answered, stocked
 from tests.mcp.wire import Agent
+from tests.timing import until
 from tolsey.runtime.outbox.lanes import PLACES
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
@@ -32,12 +32,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 SLOW, QUICK = ("ann.myshopify.com", "bob.myshopify.com"), "cleo.myshopify.com"
 SHARE = PLACES["platform"] // 4
 """So many places one organization has at most."""
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(120):
-        while not await condition():
-            await anyio.sleep(0.02)
 
 
 async def unread(database: Database) -> int:

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from tests.journeys.conftest import Seller
+from tests.timing import until
 from tolsey.actors.store.connection.messages import UseToken
 from tolsey.actors.store.messages import store
 from tolsey.actors.storefront.messages import RequestScan, storefront
@@ -69,9 +70,7 @@ async def test_a_thousand_slow_storefronts_delay_no_renewal_of_a_token(
     async with anyio.create_task_group() as tasks:
         for n in range(STOREFRONTS):
             tasks.start_soon(wanted, n)
-    with anyio.fail_after(60):
-        while scanning.working < PLACES["scan"]:
-            await anyio.sleep(0.01)
+    await until(lambda: scanning.working >= PLACES["scan"])
     beside = await renewed(live, seller, platform)
     # Each place is held for the ten seconds of a request: the lane is full all the while.
     assert scanning.working == PLACES["scan"]

@@ -1,6 +1,5 @@
 """The status page from the first look to the last mail: rules/service#status, rules/service#alerts."""
 
-import asyncio
 import hmac
 import re
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ import pytest
 
 from tests.http.people import Clock
 from tests.journeys.conftest import CRON_SECRET
+from tests.timing import until
 from tolsey.http.status import webhooks
 from tolsey.service import Running, running
 from tolsey.settings import Settings
@@ -212,9 +212,7 @@ class Receiver:
         return httpx.Response(self.status)
 
     async def sent(self, number: int) -> dict[str, Any]:
-        async with asyncio.timeout(30):
-            while len(self.taken) < number:
-                await asyncio.sleep(0.02)
+        await until(lambda: len(self.taken) >= number)
         assert len(self.taken) == number
         return self.taken[-1]
 
@@ -321,11 +319,13 @@ async def test_an_address_that_fails_too_often_is_forgotten_and_one_of_ours_is_n
 
 async def until_over(live: Running) -> None:
     """Wait until no program is to be told anything."""
-    async with asyncio.timeout(30):
-        while await live.service.database.fetch(
+
+    async def is_done() -> bool:
+        return not await live.service.database.fetch(
             "SELECT 1 FROM outbox WHERE name LIKE '%TellStatusWebhook'"
-        ):
-            await asyncio.sleep(0.02)
+        )
+
+    await until(is_done)
 
 
 async def count_webhooks(live: Running) -> int:

@@ -20,6 +20,7 @@ from tests.http.people import Clock, settings_of
 from tests.journeys.conftest import SECRET, SHOP, Seller, free_port, sign_up
 from tests.pages.accessible import axe_source
 from tests.pages.chromium import NAMES, OTHER_SITE, Browser, Page, find_chromium, launched
+from tests.timing import until
 from tolsey.http.clients.payments.client import make_client
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.history import make_history
@@ -291,8 +292,10 @@ async def stocked(market: Market) -> Market:
         f"{path}/verify/commerce", shopDomain=SHOP, clientId="client-1", clientSecret=SECRET
     )
     assert begun.status_code == 200, begun.text
-    with anyio.fail_after(60):
-        while (await market.proof())["state"] == "pending":
-            await anyio.sleep(0.02)
+
+    async def is_done() -> bool:
+        return bool((await market.proof())["state"] != "pending")
+
+    await until(is_done)
     assert (await market.proof())["state"] == "verified"
     return market

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 
@@ -14,6 +13,7 @@ from tests.http.people import PASSWORD, add_member
 from tests.pages.chromium import Page
 from tests.pages.conftest import ServedSite, Till
 from tests.pages.test_badge import READABLE, contrast
+from tests.timing import until
 from tolsey.actors.organization.billing.messages import SubscriptionView
 from tolsey.actors.organization.ledger.messages import CreditsView, Grant, Standing
 from tolsey.http.answers.money.credits import CreditsAnswer, LedgerEntryAnswer
@@ -315,9 +315,12 @@ async def test_a_change_confirmed_twice_at_once_is_paid_once(
     await says(buyer, id, "Active")
 
     more = {**body, "plan": "max_5x"}
-    with anyio.fail_after(60):  # the events of a purchase are told apart, in any order
-        while (await buyer.get("/billing/change", params=more)).status_code != 200:
-            await anyio.sleep(0.05)
+
+    # the events of a purchase are told apart, in any order
+    async def is_done() -> bool:
+        return (await buyer.get("/billing/change", params=more)).status_code == 200
+
+    await until(is_done)
     answers = await asyncio.gather(*(buyer.post("/billing/change", data=more) for _ in range(2)))
     assert 303 in {answer.status_code for answer in answers}
     assert {answer.status_code for answer in answers} <= {303, 409}
@@ -327,9 +330,11 @@ async def test_a_change_confirmed_twice_at_once_is_paid_once(
 
 async def says(client: httpx.AsyncClient, id: str, wanted: str) -> None:
     """Look at the billing page until it says this."""
-    with anyio.fail_after(60):
-        while wanted not in (await client.get(f"/billing?organizationId={id}")).text:
-            await anyio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return wanted in (await client.get(f"/billing?organizationId={id}")).text
+
+    await until(is_done)
 
 
 async def test_attempts_to_buy_credits_are_limited_and_the_page_says_until_when(

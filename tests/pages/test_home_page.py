@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import anyio
-
+from tests import timing
 from tests.journeys.conftest import Seller
 from tests.journeys.test_home import PROPOSED
 from tests.pages.chromium import Page
@@ -14,9 +13,7 @@ OPENED = "document.querySelector('#keys').open"
 
 
 async def until(page: Page, script: str) -> None:
-    with anyio.fail_after(60):
-        while not await page.read(script):
-            await anyio.sleep(0.05)
+    await timing.until(lambda: page.read(script))
 
 
 async def key(page: Page, name: str) -> None:

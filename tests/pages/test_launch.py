@@ -5,6 +5,7 @@ import asyncio
 import anyio
 import pytest
 
+from tests import timing
 from tests.http.launch.merchant import SPEC
 from tests.http.people import PASSWORD
 from tests.journeys.conftest import SHOP, Seller
@@ -46,9 +47,11 @@ async def sign_in(bazaar: Bazaar, page: Page, address: str) -> None:
 
 async def until(page: Page, selector: str, said: str) -> None:
     """Wait until the page says it by itself."""
-    with anyio.fail_after(120):
-        while said not in await page.read(f"document.querySelector('{selector}').innerText"):
-            await asyncio.sleep(0.1)
+
+    async def is_said() -> bool:
+        return said in await page.read(f"document.querySelector('{selector}').innerText")
+
+    await timing.until(is_said)
 
 
 async def answer(bazaar: Bazaar, page: Page, address: str) -> None:

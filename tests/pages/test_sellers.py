@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import anyio
 import httpx
 
 from tests.http.people import PASSWORD
@@ -10,6 +9,7 @@ from tests.journeys.conftest import SECRET, SHOP, Seller
 from tests.pages.chromium import Page
 from tests.pages.conftest import SELL, Bazaar, ServedSite
 from tests.pages.test_first_pages import look
+from tests.timing import until
 from tolsey.actors.listing.messages import ReviewVerification, listing
 from tolsey.storage.people import administrators
 
@@ -44,9 +44,11 @@ async def verified(seller: Seller) -> str:
         f"{path}/verify/commerce", shopDomain=SHOP, clientId="client-1", clientSecret=SECRET
     )
     assert begun.status_code == 200, begun.text
-    with anyio.fail_after(60):
-        while await state_of(seller, made["id"]) != "verified":
-            await anyio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return (await state_of(seller, made["id"])) == "verified"
+
+    await until(is_done)
     found: str = made["id"]
     return found
 
@@ -183,10 +185,12 @@ async def test_the_page_of_a_store_goes_on_by_itself_when_its_shop_is_set_up(
 
     for one in held:
         one.set()
-    with anyio.fail_after(60):
-        # The page is told and renews its parts, without being loaded anew.
-        while "All 24 topics" not in await page.text("main"):
-            await anyio.sleep(0.1)
+
+    # The page is told and renews its parts, without being loaded anew.
+    async def is_done() -> bool:
+        return "All 24 topics" in (await page.text("main"))
+
+    await until(is_done)
     assert "arrives here within seconds" in await page.text(".notice")
     assert not await page.read("!!document.querySelector('[http-equiv=refresh]')")
     await look(page, "27-set-up")

@@ -12,6 +12,7 @@ from tests.pages.chromium import Page
 from tests.pages.conftest import Bazaar
 from tests.pages.test_first_pages import look
 from tests.pages.test_sellers import signed_in
+from tests.timing import until
 from tolsey.http.chat.toolbox import ModelCall
 from tolsey.sandbox.commerce.shop.products import LOCATION_ID
 from tolsey.sandbox.commerce.shop.state import ALL_SCOPES, WRITE_SCOPES
@@ -125,9 +126,11 @@ async def test_a_store_shows_what_it_sold_and_tells_by_itself_what_is_new(
     bazaar.platform.place_order(SHOP, email="jane@example.com")
     await by_agent(bazaar, seller, delta=-3)
     await says(page, "#acts", "Changed the stock")
-    with anyio.fail_after(60):
-        while await page.text("#sales .figures") == before:
-            await anyio.sleep(0.1)
+
+    async def is_done() -> bool:
+        return (await page.text("#sales .figures")) != before
+
+    await until(is_done)
     await page.click("#sales .spans a:last-child")
     assert await page.read("document.querySelectorAll('#sales svg rect').length") == 12
     await look(page, "24-store-year")

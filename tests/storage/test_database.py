@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from tests.runtime.proxy import Proxy
+from tests.timing import until
 from tolsey.storage.database import Database, patience
 from tolsey.storage.errors import StorageUnavailable
 
@@ -106,9 +107,11 @@ async def test_a_statement_that_nobody_waits_for_ends_at_the_server(database_url
     try:
         with patience(0.5), pytest.raises(StorageUnavailable):
             await database.fetch("SELECT pg_sleep(3600)")
-        async with asyncio.timeout(30):
-            while await watcher.fetchval(running + " AND state = 'active'"):
-                await asyncio.sleep(0.05)
+
+        async def is_done() -> bool:
+            return not await watcher.fetchval(running + " AND state = 'active'")
+
+        await until(is_done)
     finally:
         await database.close()
         await watcher.close()

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-import anyio
 import pytest
 
+from tests.timing import until
 from tolsey.storage.database import Database
 from tolsey.storage.lifecycle import retention
 from tolsey.storage.lifecycle.catalogue import declared
@@ -175,7 +175,5 @@ async def test_a_client_that_comes_while_the_sweep_looks_at_it_stays(database: D
         await tx.execute("UPDATE oauth_clients SET used_at = now()")
         statements = retention.SWEPT["agentClients"]
         swept = group.create_task(retention.sweep(database, statements, 100))
-        with anyio.fail_after(30):
-            while not await tx.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
-                await anyio.sleep(0.01)
+        await until(lambda: tx.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
     assert swept.result() == 0

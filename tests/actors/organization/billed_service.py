@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import anyio
-
 from tests.http.payments.market import Market
+from tests.timing import until
 from tolsey.actors.organization.actor import OrganizationActor
 from tolsey.actors.organization.billing.messages import ReadSubscription, SubscriptionView
 from tolsey.actors.organization.effects import EventCalls, PaymentInbox
@@ -47,9 +46,11 @@ class BilledService:
     async def settle(self) -> None:
         """Wait until every event was delivered and applied, or was tried once in vain."""
         await self.market.processor.webhooks.settled()
-        with anyio.fail_after(240):
-            while self.runtime.admin.effects_in_flight or await self.database.fetch(UNTRIED):
-                await anyio.sleep(0.01)
+
+        async def is_done() -> bool:
+            return not (self.runtime.admin.effects_in_flight or await self.database.fetch(UNTRIED))
+
+        await until(is_done)
 
     async def reconcile(self) -> None:
         """Run the job that looks for what was left behind, and wait for what it finds."""

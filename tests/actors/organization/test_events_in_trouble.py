@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
 import pytest
 import structlog
 
@@ -13,6 +12,7 @@ from tests.actors.organization.billed_service import NOW, BilledService
 from tests.http.payments import market as markets
 from tests.sandbox.payments.stage import STRIPE
 from tests.seeds import seeds
+from tests.timing import until
 from tolsey.actors.organization.billing import applying
 from tolsey.actors.organization.billing.messages import ApplyPaymentEvent
 from tolsey.actors.processor import ProcessorRefused
@@ -232,9 +232,11 @@ async def test_a_price_of_a_setting_that_was_missing_is_applied_when_it_is_set(
 
 async def given_up(billed: BilledService) -> None:
     """Wait until nothing is tried any more."""
-    with anyio.fail_after(60):
-        while await billed.database.fetch("SELECT FROM outbox"):
-            await anyio.sleep(0.01)
+
+    async def is_done() -> bool:
+        return not await billed.database.fetch("SELECT FROM outbox")
+
+    await until(is_done)
 
 
 async def test_of_a_dispute_that_ended_twice_the_processor_is_asked(

@@ -16,7 +16,7 @@ from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, arrive, ended,
 from tests.http.people import KEYRING, PASSWORD
 from tests.journeys.conftest import ServiceProcess, free_port
 from tests.journeys.served import Fleet
-from tests.timing import LEASE_SECONDS
+from tests.timing import LEASE_SECONDS, until
 from tolsey.http.layout.words import moved
 from tolsey.sandbox.model import KEY, NAME, Model, Script
 from tolsey.storage.database import Database
@@ -66,9 +66,7 @@ async def visiting(url: str, database: Database) -> AsyncIterator[Visitor]:
 
 
 async def checkpointed(database: Database, used: int) -> None:
-    with anyio.fail_after(60):
-        while not await database.fetch("SELECT 1 FROM credit_holds WHERE used = $1", used):
-            await anyio.sleep(0.01)
+    await until(lambda: database.fetch("SELECT 1 FROM credit_holds WHERE used = $1", used))
 
 
 async def read_until_cut(

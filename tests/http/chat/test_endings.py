@@ -4,6 +4,7 @@ import anyio
 
 from tests.http.chat.visitor import DOLLAR, StreamEvent, Visitor, ended, events_of, grant
 from tests.http.people import Clock
+from tests.timing import until
 from tolsey.actors.organization.ledger.messages import ReleaseHold
 from tolsey.actors.organization.messages import organization
 from tolsey.http.chat.answering import LAST_SECONDS
@@ -25,9 +26,7 @@ async def exactly(live: Running, visitor: Visitor, tokens: int) -> int:
 
 
 async def gone(model: Model) -> None:
-    with anyio.fail_after(60):
-        while model.left < 1:
-            await anyio.sleep(0.01)
+    await until(lambda: model.left >= 1)
 
 
 async def test_an_answer_stops_where_the_credits_do(

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.http.chat.visitor import BASE, DOLLAR, Visitor, arrive, events_of, grant
+from tests.timing import until
 from tolsey.http.chat import answering
 from tolsey.runtime.outbox.lanes import Lane
 from tolsey.sandbox.model import Model, Script
@@ -14,9 +15,7 @@ from tolsey.service import Running
 
 
 async def waits(lane: Lane, count: int) -> None:
-    with anyio.fail_after(60):
-        while lane.waiting != count:
-            await anyio.sleep(0.01)
+    await until(lambda: lane.waiting == count)
 
 
 async def test_an_answer_takes_a_place_in_the_lane_of_models(
@@ -28,9 +27,7 @@ async def test_an_answer_takes_a_place_in_the_lane_of_models(
         assert lane.working == 1
         gate.set()
         assert [one.name async for one in events_of(response)][-1] == "done"
-    with anyio.fail_after(60):
-        while lane.working:
-            await anyio.sleep(0.01)
+    await until(lambda: not lane.working)
 
 
 async def test_an_organization_whose_answers_fill_its_share_waits_and_no_other_does(

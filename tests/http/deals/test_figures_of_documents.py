@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import Any
 
-import anyio
 import httpx
 import orjson
 
 from tests.http.deals.table import MARKET, PRICE, Table, signed
 from tests.http.people import Clock
+from tests.timing import until
 from tolsey.actors.mail import TellPeople
 from tolsey.storage.database import Database
 
@@ -86,11 +86,11 @@ async def test_revenue_that_moved_is_seen_by_both_mailed_and_acknowledged_and_bl
     text = await text_of(table, agreement["id"])
     assert "USD 8,500.00" in text
     assert "-15.0%" in text
-    with anyio.fail_after(30):
-        while (
-            len({one.organization_id for one in told if one.facts["event"] == "revenue.moved"}) < 2
-        ):
-            await anyio.sleep(0.01)
+    await until(
+        lambda: (
+            len({one.organization_id for one in told if one.facts["event"] == "revenue.moved"}) >= 2
+        )
+    )
 
     refused = await table.sign(table.ben, agreement["id"])
     assert (refused.status_code, refused.json()["code"]) == (409, "revenue_moved")

@@ -1,9 +1,7 @@
 """The platform says that a shop has another owner: the deal that hands it over closes its item, and no other deal does."""
 
-import asyncio
 from datetime import timedelta
 
-import anyio
 import httpx
 import orjson
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from tests.http.deals.handovers import being_sold, handed_over
 from tests.mcp.tools.conftest import clock, given, platform, two_stores
 from tests.mcp.tools.two_stores import BASE, SECRET, SHOPS, TwoStores, connect
+from tests.timing import until
 from tolsey.http.webhooks.signatures import sign
 from tolsey.http.webhooks.table import EVENTS_PATH
 from tolsey.sandbox.commerce.platform import Platform
@@ -48,11 +47,13 @@ async def told(selling: TwoStores, platform: Platform, id: str, **body: str) -> 
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         answer = await client.post(EVENTS_PATH, content=raw, headers=headers)
     assert answer.status_code == 200, answer.text
-    with anyio.fail_after(60):
-        while await selling.database.fetch(
+
+    async def is_done() -> bool:
+        return not await selling.database.fetch(
             "SELECT 1 FROM outbox WHERE name LIKE '%LookForOwner' OR name LIKE '%ShopUpdated'"
-        ):
-            await asyncio.sleep(0.05)
+        )
+
+    await until(is_done)
 
 
 async def test_a_shop_of_the_buyers_closes_the_item_of_its_deal_once(

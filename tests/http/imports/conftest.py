@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from tests.campaigns.sums import wrong_sums
+from tests.timing import until
 from tolsey.actors.store.actor import StoreActor
 from tolsey.actors.store.connection.messages import Connect
 from tolsey.actors.store.deliveries.identity import PURPOSE
@@ -129,9 +130,11 @@ class Shopkeeper:
         self.platform.faults.slow(0.0, times=parts, on="bulk")
         release = self.platform.faults.hold(on="bulk")
         await self.connect(runtime)
-        with anyio.fail_after(60):
-            while (await self.standing()).orders < parts * AT_ONCE:
-                await anyio.sleep(0.01)
+
+        async def is_done() -> bool:
+            return (await self.standing()).orders >= parts * AT_ONCE
+
+        await until(is_done)
         stop = StopImport(user_id="usr_1", at=datetime.now(UTC))
         stopped: OrderImport = await runtime.ask(store(STORE), stop)
         release.set()

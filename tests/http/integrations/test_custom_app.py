@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from tests.http.people import KEYRING, Clock, Person, SignUp
+from tests.timing import until
 from tolsey.actors.refusals import Refusal, Unavailable
 from tolsey.actors.store.connection.messages import ReadConnection, Token, UseToken
 from tolsey.actors.store.deliveries.messages import Delivery, OrderEdited, ScopesChanged
@@ -160,9 +161,7 @@ async def test_deleting_a_store_ends_its_subscriptions_at_the_platform(
     ann = await sign_up()
     store_id, _ = await connect(ann)
     shop = platform.shop(SHOP)
-    with anyio.fail_after(60):
-        while not shop.subscriptions or runtime.admin.effects_in_flight:
-            await anyio.sleep(0.01)
+    await until(lambda: shop.subscriptions and not runtime.admin.effects_in_flight)
     if not honoured:
         platform.rotate_secret(SHOP, "another")
         platform.revoke_tokens(SHOP)
@@ -234,9 +233,7 @@ async def test_orders_and_subscriptions_are_reached_with_a_new_token_where_the_o
     platform.revoke_tokens(SHOP)
     edited = Delivery(id="d-1", topic="orders/edited", shop_domain=SHOP, at=clock())
     await runtime.ask(store(store_id), OrderEdited(edited, order.id, "{}"))
-    with anyio.fail_after(60):
-        while not await database.fetch("SELECT 1 FROM commerce_orders"):
-            await anyio.sleep(0.01)
+    await until(lambda: database.fetch("SELECT 1 FROM commerce_orders"))
 
     platform.revoke_tokens(SHOP)
     platform.shop(SHOP).scopes = ALL_SCOPES
@@ -251,13 +248,13 @@ async def test_orders_and_subscriptions_are_reached_with_a_new_token_where_the_o
 
 async def subscribed(runtime: Runtime, store_id: str, topic: str) -> dict[str, str]:
     """Wait until a topic is subscribed to, and read what became of them all."""
-    with anyio.fail_after(60):
-        while True:
-            view = await runtime.ask(store(store_id), ReadConnection())
-            topics = dict(view.subscriptions if view else ())
-            if topics.get(topic) in {"ok", "created"}:
-                return topics
-            await anyio.sleep(0.01)
+
+    async def find() -> dict[str, str] | None:
+        view = await runtime.ask(store(store_id), ReadConnection())
+        topics = dict(view.subscriptions if view else ())
+        return topics if topics.get(topic) in {"ok", "created"} else None
+
+    return await until(find)
 
 
 async def test_an_outage_is_not_a_refusal(

@@ -11,6 +11,7 @@ import httpx
 
 from tests.http.people import Clock
 from tests.mcp.tools.two_stores import TwoStores
+from tests.timing import until
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.http.web.context import Service
 from tolsey.runtime.ids import new_id
@@ -72,9 +73,11 @@ class Merchant:
 
     async def until_probed_after(self, moment: str) -> None:
         """Wait for another look at the shop."""
-        with anyio.fail_after(120):
-            while (await self.cockpit())["probedAt"] == moment:
-                await asyncio.sleep(0.05)
+
+        async def is_done() -> bool:
+            return bool((await self.cockpit())["probedAt"] != moment)
+
+        await until(is_done)
 
     async def standing(self) -> dict[str, tuple[Any, ...]]:
         """Say where each milestone stands, and why."""

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, cast
 
-import anyio
 import httpx
 import pytest
 
+from tests import timing
 from tests.http.deals.handovers import being_sold, handed_over
 from tests.http.launch.merchant import Merchant
 from tests.http.people import PASSWORD, Clock
@@ -50,10 +50,7 @@ async def registered(two_stores: TwoStores, shop: Shop) -> None:
 
 async def until(two_stores: TwoStores, sql: str) -> list[Any]:
     """Wait until there is a row."""
-    with anyio.fail_after(60):
-        while not (found := await two_stores.database.fetch(sql)):
-            await asyncio.sleep(0.05)
-    return [dict(row) for row in found]
+    return [dict(row) for row in await timing.until(lambda: two_stores.database.fetch(sql))]
 
 
 async def test_a_shop_is_registered_only_when_its_app_opens_it_and_it_can_be_handed_over(

@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
-import anyio
 import pytest
 
 from tests.http.launch.merchant import Merchant
 from tests.http.launch.test_catalogue_and_storefront import FORM, come_to
+from tests.timing import until
 from tolsey.actors.organization.ledger.messages import GrantCredits, SpendCredits
 from tolsey.actors.organization.messages import organization
 from tolsey.sandbox.model import Model, Script
@@ -83,9 +83,11 @@ async def test_a_model_writes_kit_pages_policies_and_copy_and_is_paid_once_for_e
     assert (await merchant.run("core-pages", force=True))["result"] == "succeeded"
     assert len(model.asked) == 4
     held = await entries(merchant, "hold")
-    with anyio.fail_after(30):
-        while (await credits_of(merchant))["held"]:
-            await anyio.sleep(0.05)
+
+    async def is_done() -> bool:
+        return not ((await credits_of(merchant))["held"])
+
+    await until(is_done)
     settled = await entries(merchant, "settle")
     assert {one["reference"] for one in settled} == {one["reference"] for one in held}
     assert 0 < -sum(one["amount"] for one in settled) < DOLLAR

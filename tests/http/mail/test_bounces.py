@@ -12,6 +12,7 @@ import pytest
 from tests.http.mail.post import Post
 from tests.http.mail.test_sending import ended, invite
 from tests.http.people import Clock, SignUp, made_operator, settings_of
+from tests.timing import until
 from tolsey.actors.bodies import Unreadable
 from tolsey.http.mail.book import KINDS
 from tolsey.http.mail.bounces import notice_of
@@ -55,11 +56,9 @@ async def tell(
 
 
 async def settled(live: Running, state: str) -> None:
-    with anyio.fail_after(60):
-        while not await live.service.database.fetch(
-            "SELECT FROM provider_events WHERE state = $1", state
-        ):
-            await anyio.sleep(0.02)
+    await until(
+        lambda: live.service.database.fetch("SELECT FROM provider_events WHERE state = $1", state)
+    )
 
 
 @pytest.mark.parametrize(

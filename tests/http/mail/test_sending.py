@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import anyio
 import pytest
 from structlog.testing import capture_logs
 
 from tests.http.mail.post import Post
 from tests.http.people import Browser, SignUp, made_operator
+from tests.timing import until
 from tolsey.actors.mail import MailEvent
 from tolsey.service import Running
 from tolsey.storage.database import Row
@@ -30,26 +30,25 @@ async def invite(live: Running, recipient: str = "bob@example.com", **facts: str
 
 async def ended(live: Running, state: str) -> Row:
     """Wait until the only mail stands so."""
-    with anyio.fail_after(60):
-        while True:
-            row = await live.service.database.fetchrow("SELECT * FROM outbound_mail")
-            if row is not None and row["state"] == state:
-                return row
-            await anyio.sleep(0.02)
+
+    async def find() -> Row | None:
+        row = await live.service.database.fetchrow("SELECT * FROM outbound_mail")
+        return row if row is not None and row["state"] == state else None
+
+    return await until(find)
 
 
 async def tried(live: Running, attempts: int) -> Row:
     """Wait until the only mail has had so many tries, and is to have another."""
-    with anyio.fail_after(60):
-        while True:
-            row = await live.service.database.fetchrow(
-                "SELECT m.* FROM outbound_mail m, outbox o"
-                " WHERE m.attempts = $1 AND o.attempts = $1 AND o.due_at > now()",
-                attempts,
-            )
-            if row is not None:
-                return row
-            await anyio.sleep(0.02)
+
+    async def find() -> Row | None:
+        return await live.service.database.fetchrow(
+            "SELECT m.* FROM outbound_mail m, outbox o"
+            " WHERE m.attempts = $1 AND o.attempts = $1 AND o.due_at > now()",
+            attempts,
+        )
+
+    return await until(find)
 
 
 async def try_now(live: Running) -> None:
@@ -85,9 +84,11 @@ async def test_a_refused_mail_is_noted_with_the_answer_and_not_tried_again(
     row = await ended(live, "refused")
     assert row["answer"] == "550 5.1.1 No such mailbox"
     assert (row["attempts"], row["sealed_content"]) == (1, None)
-    with anyio.fail_after(60):
-        while await live.service.database.fetchrow("SELECT 1 AS n FROM outbox"):
-            await anyio.sleep(0.02)
+
+    async def is_done() -> bool:
+        return not await live.service.database.fetchrow("SELECT 1 AS n FROM outbox")
+
+    await until(is_done)
     assert post.mails == []
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
-import anyio
 import httpx
 
 from tests.http.payments.market import Market
 from tests.http.people import Clock, Person, settings_of
+from tests.timing import until
 from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.sandbox.payments.processor import SECRET_KEY
 from tolsey.sandbox.server import listening
@@ -35,11 +35,13 @@ class Shop:
     async def settled(self) -> None:
         """Wait until all that happened at the processor is told and applied."""
         await self.market.processor.webhooks.settled()
-        with anyio.fail_after(240):
-            while await self.service.database.fetch(
+
+        async def is_done() -> bool:
+            return not await self.service.database.fetch(
                 "SELECT FROM payment_events WHERE state = 'new'"
-            ):
-                await anyio.sleep(0.02)
+            )
+
+        await until(is_done)
 
     async def advance(self, **by: float) -> None:
         gone = timedelta(**by)

@@ -10,6 +10,7 @@ import pytest
 from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
+from tests.timing import until
 from tolsey.actors.organization.billing.calls import AWAY, UpgradeSubscription
 from tolsey.http import operations
 from tolsey.runtime.messages import Patience
@@ -169,9 +170,11 @@ async def test_what_the_processor_will_not_put_back_is_left_to_a_person(
         await given_up(shop)
         faults.clear()
         faults.status(400, path=SCHEDULES)
-        with anyio.fail_after(60):
-            while (await operation(waiting, where))["state"] == "running":
-                await anyio.sleep(0.05)
+
+        async def is_done() -> bool:
+            return bool((await operation(waiting, where))["state"] != "running")
+
+        await until(is_done)
     (act,) = await shop.audited("plan.change_lost")
     assert '"plan": "pro"' in act["metadata"]
     assert await shop.audited("plan.change_restored") == []
@@ -203,11 +206,9 @@ async def test_the_page_says_what_became_of_a_change_that_took_longer_than_an_an
 
 async def given_up(shop: Shop) -> None:
     """Wait until a change is given up, and what waited is to be put back."""
-    with anyio.fail_after(60):
-        while not await shop.service.database.fetch(
-            "SELECT FROM outbox WHERE name LIKE '%RestoreChange'"
-        ):
-            await anyio.sleep(0.02)
+    await until(
+        lambda: shop.service.database.fetch("SELECT FROM outbox WHERE name LIKE '%RestoreChange'")
+    )
 
 
 async def operation(who: Person, where: str) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from tests.http.payments.shop import Shop
 from tests.http.payments.test_changes import sign_in
 from tests.http.people import Person
+from tests.timing import until
 from tolsey.actors.organization.billing.calls import AWAY, EndSubscriptionNow, RefundPayment
 from tolsey.actors.organization.ledger.messages import HoldCredits, SpendCredits
 from tolsey.actors.organization.messages import organization
@@ -348,9 +349,11 @@ async def test_an_end_that_was_given_up_is_gone_on_with_by_an_operator(
     assert dead["message"] == "EndSubscriptionNow"
     act = f"/api/admin/dead-letters/{dead['id']}/replay"
     assert (await operator.browser.post(act, json={"reason": "it is back"})).status_code == 200
-    with anyio.fail_after(60):
-        while await shop.service.database.fetch("SELECT FROM outbox"):
-            await anyio.sleep(0.02)
+
+    async def is_done() -> bool:
+        return not await shop.service.database.fetch("SELECT FROM outbox")
+
+    await until(is_done)
     await shop.settled()
     assert (await shop.plan(ann))["plan"] == "free"
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-import anyio
 import httpx
 import pytest
 
 from tests.http.people import Clock, Person, SignUp, settings_of
+from tests.timing import until
 from tests.waiting_events import waiting_events
 from tolsey.http.web.edge import Edge
 from tolsey.http.webhooks.table import PAYMENTS_PATH
@@ -36,9 +36,11 @@ class Bank:
         """Wait until the service has applied everything that the processor told."""
         await self.processor.webhooks.settled()
         database = self.live.service.database
-        with anyio.fail_after(240):
-            while await waiting_events(database):
-                await anyio.sleep(0.01)
+
+        async def is_done() -> bool:
+            return not await waiting_events(database)
+
+        await until(is_done)
 
     async def audited(self, like: str) -> list[tuple[str, str]]:
         rows = await self.live.service.database.fetch(

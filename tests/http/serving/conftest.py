@@ -7,6 +7,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
+from tests.timing import until
 from tolsey.http.web.edge import ASGIApp
 from tolsey.listeners import Listeners
 from tolsey.server import ServerName, chosen
@@ -27,9 +28,7 @@ class Served:
             yield stream
 
     async def until(self, open_connections: int) -> None:
-        with anyio.fail_after(240):
-            while len(self.connections) != open_connections:
-                await anyio.sleep(0.01)
+        await until(lambda: len(self.connections) == open_connections)
 
     async def asked(self, text: bytes) -> bytes:
         """Say something in a connection of its own, and answer all that is said until it ends."""

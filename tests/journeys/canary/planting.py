@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
-import anyio
 import httpx
 
 from tests.http.chat.visitor import grant
@@ -23,6 +22,7 @@ from tests.journeys.conftest import EVENTS, Seller, signed
 from tests.journeys.strangers import LISTINGS, browsing, listing_of
 from tests.mcp.wire import Agent
 from tests.payees import verified
+from tests.timing import until
 from tolsey.actors.job.messages import RunNow, job
 from tolsey.http.webhooks.table import PAYMENTS_PATH
 from tolsey.runtime.ids import new_id
@@ -87,13 +87,15 @@ class World:
         """Wait until nothing is under way; what is put off, or tried again later, is not."""
         await self.market.processor.webhooks.settled()
         runtime, database = self.live.service.runtime, self.live.service.database
-        with anyio.fail_after(60):
-            while (
+
+        async def is_done() -> bool:
+            return not (
                 runtime.admin.effects_in_flight
                 or runtime.admin.waiting
                 or await database.fetch(DUE)
-            ):
-                await anyio.sleep(0.02)
+            )
+
+        await until(is_done)
 
 
 @asynccontextmanager

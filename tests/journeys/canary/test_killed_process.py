@@ -9,6 +9,7 @@ import httpx
 from tests.journeys.canary.spelling import columns, found_in, personal, someone
 from tests.journeys.conftest import CRON_SECRET, EVENTS, ServiceProcess, sign_up, signed
 from tests.journeys.test_compliance import PLATFORM_SECRET, ROUTES, asked
+from tests.timing import until
 from tolsey.storage.database import Database
 
 ORDERS = 60
@@ -43,9 +44,7 @@ async def test_an_erasure_is_done_whatever_process_dies_in_it(
         await asyncio.to_thread(process.start)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_erasure, process.url)
-        with anyio.fail_after(200):
-            while not await database.fetch(DONE):
-                await anyio.sleep(0.05)
+        await until(lambda: database.fetch(DONE))
         tasks.cancel_scope.cancel()
 
     rows = await database.fetch(RECEIPTS)

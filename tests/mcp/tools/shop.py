@@ -10,6 +10,7 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types
 
 from tests.mcp.tools.two_stores import SHOPS, TwoStores, connect, result
 from tests.mcp.wire import Agent
+from tests.timing import until
 from tolsey.http.mcp.tools.schemas import answer_schema_of
 from tolsey.http.mcp.tools.writes.contract import WriteResult
 from tolsey.sandbox.commerce.platform import Platform
@@ -71,9 +72,7 @@ class Counter:
         before = self.platform.faults.happened
         release = self.platform.faults.hold(on="mutation")
         changing = asyncio.create_task(call)
-        async with asyncio.timeout(240):
-            while self.platform.faults.happened == before:
-                await asyncio.sleep(0.01)
+        await until(lambda: self.platform.faults.happened != before)
         person()
         release.set()
         return answered(await changing)
@@ -136,12 +135,12 @@ async def state_of(counter: Counter, operation_id: str) -> dict[str, Any]:
 
 async def looked_at_until_over(counter: Counter, operation_id: str) -> dict[str, Any]:
     """Let the waits between the looks be over at once, until nothing more comes."""
-    async with asyncio.timeout(30):
-        while True:
-            await counter.two_stores.database.execute(
-                "UPDATE outbox SET due_at = now() WHERE name = 'CarryOut'"
-            )
-            told = await state_of(counter, operation_id)
-            if "finished_at" in told:
-                return told
-            await asyncio.sleep(0.05)
+
+    async def find() -> dict[str, Any] | None:
+        await counter.two_stores.database.execute(
+            "UPDATE outbox SET due_at = now() WHERE name = 'CarryOut'"
+        )
+        told: dict[str, Any] = await state_of(counter, operation_id)
+        return told if "finished_at" in told else None
+
+    return await until(find)

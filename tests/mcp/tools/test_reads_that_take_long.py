@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.mcp.tools.two_stores import TwoStores, result
+from tests.timing import until
 from tolsey.storage.reports import pool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.changes_schema]
@@ -40,9 +41,10 @@ async def gate(
 
 
 async def at_the_gate(gate: asyncpg.Connection, wanted: int) -> None:
-    async with asyncio.timeout(60):
-        while await gate.fetchval(AT_THE_GATE) != wanted:
-            await asyncio.sleep(0.01)
+    async def is_done() -> bool:
+        return bool((await gate.fetchval(AT_THE_GATE)) == wanted)
+
+    await until(is_done)
 
 
 async def test_reports_of_one_store_hold_up_no_other_and_end_with_who_asked(

@@ -10,6 +10,7 @@ import pytest
 
 from tests.mcp.tools.shop import ANNS, ITEM, Counter, opened
 from tests.mcp.tools.two_stores import TwoStores, refused, result
+from tests.timing import until
 from tolsey.actors.store.editing import edits
 from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.http.mcp.tools.schemas import answer_schema_of
@@ -95,21 +96,19 @@ async def steered(counter: Counter, id: str, action: str, **more: Any) -> httpx.
 
 
 async def until_over(counter: Counter, id: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
-        while True:
-            found = result(await counter.agent.call("get_operation", operation_id=id))
-            if found["state"] not in {"running", "stopped"}:
-                return found
-            await asyncio.sleep(0.05)
+    async def find() -> dict[str, Any] | None:
+        found: dict[str, Any] = result(await counter.agent.call("get_operation", operation_id=id))
+        return found if found["state"] not in {"running", "stopped"} else None
+
+    return await until(find)
 
 
 async def until_made(counter: Counter, id: str, changes: int) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            found = result(await counter.agent.call("get_operation", operation_id=id))
-            if sum(one["state"] == "applied" for one in found["items"]) == changes:
-                return
-            await asyncio.sleep(0.02)
+    async def is_done() -> bool:
+        found = result(await counter.agent.call("get_operation", operation_id=id))
+        return [one["state"] for one in found["items"]].count("applied") == changes
+
+    await until(is_done)
 
 
 async def test_what_is_many_is_shown_as_it_is_and_would_be_and_made_one_by_one(
@@ -199,9 +198,7 @@ async def test_a_plan_is_stopped_between_two_changes_and_resumed(counter: Counte
     token = await planned(counter, changes)
     release = counter.platform.faults.hold(on="mutation")
     changing = asyncio.create_task(many(counter, changes, plan_token=token))
-    async with asyncio.timeout(60):
-        while counter.platform.faults.happened == 0:
-            await asyncio.sleep(0.01)
+    await until(lambda: counter.platform.faults.happened != 0)
     id = told(await many(counter, changes, "key-other", dry_run=True))["operation_id"]
     assert "not_found" in refused(await steered(counter, id, "stop"))
     rows = await counter.two_stores.database.fetch(

@@ -7,6 +7,7 @@ import pytest
 
 from tests.mcp.tools.shop import PRODUCT, Counter, answered, opened
 from tests.mcp.tools.two_stores import TwoStores, refused
+from tests.timing import until
 from tolsey.http.answers.operators.operations import OperationAnswer
 from tolsey.sandbox.commerce.platform import Platform
 from tolsey.sandbox.commerce.shop.products import Variant
@@ -137,9 +138,7 @@ async def test_two_agents_and_a_person_race_for_a_price_and_nobody_is_told_what_
         faults.hold().set()
     release, before = faults.hold(), faults.happened
     racing = [asyncio.create_task(one) for one in calls]
-    async with asyncio.timeout(60):
-        while faults.happened <= before + passes:
-            await asyncio.sleep(0.01)
+    await until(lambda: faults.happened > before + passes)
     counter.product.variants[0].price = 9990
     release.set()
     told = sorted([answered(await one) for one in racing], key=lambda one: one["status"])

@@ -5,6 +5,7 @@ import pytest
 import stripe
 
 from tests.sandbox.payments.stage import STRIPE, Opener, Shop, client_of, close, error_of
+from tests.timing import until
 
 pytestmark = STRIPE
 
@@ -157,8 +158,8 @@ async def test_a_rate_limit_reaches_the_caller_unless_a_retry_is_told(shop: Shop
 async def test_an_answer_can_be_held_until_the_client_gives_up(shop: Shop) -> None:
     released = shop.processor.faults.hold("/v1/customers")
     asking = asyncio.create_task(shop.client.v1.customers.list_async())
-    done, _ = await asyncio.wait([asking], timeout=0.05)
-    assert not done
+    await until(lambda: shop.processor.faults.happened)
+    assert not asking.done()
     released.set()
     assert (await asking).data == []
 
