@@ -52,7 +52,7 @@ class Interruptions:
         return (await asyncio.shield(self._noted)).get(key)
 
     async def _begin_together(self) -> Mapping[str, CallState]:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # noqa: TID251 - it lets others run, and waits for no time
         keys, self._beginning = self._beginning, []
         return await self.begin(keys)
 

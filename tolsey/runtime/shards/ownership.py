@@ -404,7 +404,7 @@ class Ownership:
             await self._presence.changed()
         for process in self.others():
             self.bus.post((process, "in"), operation_entry("look", {}))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # noqa: TID251 - it lets others run, and waits for no time
 
     async def _forget_dead(self) -> None:
         """Take away what is left of processes that ended and hold nothing any more."""

@@ -166,7 +166,7 @@ class Committer:
                 if not self._queue:
                     # Who asks again as soon as it is answered does so now. Were all that do to go together, they
                     # would wait for the disk and the disk for them; in two halves one decides while the other waits.
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)  # noqa: TID251 - it lets others run, and waits for no time
                     most = min(MAX_BATCH, max(SMALLEST_HALF, len(self._queue) // 2))
         except BaseException as error:
             if self._ended is None or self._ended.done():
