@@ -2,12 +2,11 @@
 
 import re
 
-import anyio
-
 from tests.actors.listing.deals.market import Market, requests
 from tests.actors.listing.states import ID
 from tests.journeys.conftest import Seller, sign_up
 from tests.journeys.strangers import LISTINGS, browsing
+from tests.timing import until
 from tolsey.actors.listing.deals import ledger, turns
 from tolsey.actors.listing.deals.messages import RequestAccess
 from tolsey.service import Running, running
@@ -125,6 +124,10 @@ async def leave_without_nda(database: Database) -> None:
         await database.execute(table.insert, *table.values_of(record))
 
 
+async def has_every_nda(database: Database) -> bool:
+    return not await deals.without_nda(database, "", 1)
+
+
 async def test_a_start_draws_up_the_ndas_that_deals_never_got(
     settings: Settings, database: Database
 ) -> None:
@@ -133,9 +136,7 @@ async def test_a_start_draws_up_the_ndas_that_deals_never_got(
 
     for _ in range(2):
         async with running(settings, timers=False, poll_seconds=0.1):
-            with anyio.fail_after(240):
-                while await deals.without_nda(database, "", 1):
-                    await anyio.sleep(0.02)
+            await until(lambda: has_every_nda(database))
         assert not await database.fetch("SELECT FROM outbox WHERE key LIKE 'deal_%/nda'")
         for number, wanted in ((2, ["NDA"]), (3, ["NDA"]), (4, [])):
             found = await deals.signatures_of(database, f"deal_{number}")
