@@ -49,7 +49,7 @@ TEST_RESULTS ?= /dev/null
 RUN_CHECKS := { status=0; while read -r check; do echo "$(BIN)/$$check"; $(BIN)/$$check </dev/null || \
 	{ status=1; echo "{\"red\": {\"$$check\": \"failed\"}}" >> "$(TEST_RESULTS)"; }; done; exit $$status; }
 RULES := 'ruff format --check .' 'ruff check .' lint-imports 'deptry tolsey' \
-	$(foreach module,ci.quarantine wire.golden unique_names rules plain_calls real_time valid_description,'python -m tests.$(module)')
+	$(foreach module,ci.quarantine wire.golden unique_names rules plain_calls real_time valid_description writing,'python -m tests.$(module)')
 
 types: setup
 	@echo mypy | $(RUN_CHECKS)
