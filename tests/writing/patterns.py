@@ -9,8 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.writing.fragments import Fragment, Kind
+from tests.writing.fragments import ROOT, Fragment, Kind
 
+GLOSSARY: Final = ROOT / "docs" / "glossary.md"
+REJECTED_NAMES: Final = tuple(
+    name.replace("?", r"\?")
+    for row in re.findall(
+        r"^\|[^|]*\|[^|]*\|([^|]*)\|[^|]*\|$", GLOSSARY.read_text("utf-8"), re.MULTILINE
+    )
+    for name in re.findall(r"`([^`]+)`", row)
+)
+"""Names from the column "instead of" of docs/glossary.md."""
 EVERYWHERE: Final = frozenset(Kind)
 SHOWN_WORDS: Final = 8
 ON_PAGES: Final = frozenset({Kind.PAGE, Kind.PAGE_HEADING})
@@ -95,6 +104,7 @@ PATTERNS: Final = (
     pattern("two-truths", START + r"See that\b|\btwo truths\b|\btwo of one\b|\bstops? the start\b|\bfor good\b", "archaic or clipped", "Make sure that ...; fail at startup; permanently"),
     pattern("say-docstring", r"^\s*(?:Say|Tell|Tells|Says|Give what|Know|Hear)\b", "a docstring starts with a plain verb", "Return, List, Record, Raise, Check", frozenset({Kind.DOCSTRING})),
     pattern("private-label", r"^\s*(?:Show it to everyone|Not over|Orders a day: .*|Being read|Let in)\s*$|\b[Oo]rders a day\b|\bShow it to everyone\b", TERM, "Publish; Today so far; Orders per day", ON_PAGES),
+    pattern("glossary", rf"^\s*(?:{'|'.join(REJECTED_NAMES)})\s*$", "the glossary has another name", "the name in docs/glossary.md", ON_PAGES),
     pattern("long-heading", r"^\s*(?:\S+ ){4,}\S+\s*$", "a heading on a page has one to four words", "Security and notifications", frozenset({Kind.PAGE_HEADING})),
     pattern("semicolon-chain", r"; (?:[^\s.!?|;]+ ){3,}[^\s.!?|;]*; ", "a chain of semicolons", "sentences, or a list"),
     pattern("long-sentence", r"(?<!\S)(?=(?s:.){80})(?:(?!\S*[.!?|][)\"'*\u201d\u2019]*\s)\S+ ){25,}\S+", "a sentence has at most 25 words", "two sentences, one idea each"),

@@ -1,12 +1,13 @@
 """The check of the project's prose finds what it should, leaves good English alone, and its list only shrinks."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.writing.__main__ import compare, count_violations, list_violations, shrink, to_toml
-from tests.writing.fragments import Fragment, Kind, read_markdown, read_python, read_template
-from tests.writing.patterns import PATTERNS, find_violations
+from tests.writing.fragments import ROOT, Fragment, Kind, read_markdown, read_python, read_template
+from tests.writing.patterns import GLOSSARY, PATTERNS, REJECTED_NAMES, find_violations
 
 PAGE, HEADING = Kind.PAGE, Kind.PAGE_HEADING
 MESSAGE, DOC, DOCSTRING = Kind.MESSAGE, Kind.DOC, Kind.DOCSTRING
@@ -119,6 +120,8 @@ PAIRS = [
     (DOC, "A picture of the papers", "An image of the documents"),
     (DOC, "The lease of the owner of the slot of an actor", "The lease of the actor's slot owner"),
     (DOC, "It is read; it is written and sealed; it is sent.", "It is read and written. Then it is sent; nothing else happens."),
+    (PAGE, "Mails", "Emails"),
+    (HEADING, "Take it back?", "Undo"),
     (DOC, "word " * 26, "word " * 25),
 ]  # fmt: skip
 """Before and after, mostly from the writing guide."""
@@ -216,6 +219,17 @@ def test_a_page_of_docs_gives_headings_and_blocks_without_code() -> None:
         (DOC, 6, "item one"),
         (DOC, 7, "item two"),
     ]
+
+
+def test_the_glossary_names_every_place_of_the_navigation() -> None:
+    shell = (ROOT / "tolsey/http/layout/shell.py").read_text()
+    tabs = (ROOT / "tolsey/http/templates/stores/tabs.html").read_text()
+    labels = {*re.findall(r'Destination\(_\("([^"]+)"', shell), *re.findall(r'_\("([^"]+)"', tabs)}
+    named = re.findall(r"^\| ([^|]+) \|", GLOSSARY.read_text(), re.MULTILINE)
+    known = {name.lower() for row in named for name in (row, f"{row}s", *row.split(", "))}
+    known |= {name.lower() for name in REJECTED_NAMES}
+    assert len(labels) > 12
+    assert {label for label in labels if label.lower() not in known} == set()
 
 
 @pytest.fixture
