@@ -10,7 +10,7 @@ from tolsey.http.description.guides import anchor_of
 ROOT = Path(__file__).parents[1]
 CITED = re.compile(r"\brules/[a-z-]+(?:#[a-z0-9-]+)?")
 ELSEWHERE = re.compile(
-    r"\b[Pp]roduct page\b|\b(?:product/)?"
+    r"\b[Pp]roduct page\b|(?<!docs/rules/)\b(?:product/)?"
     r"(?:billing|commerce|mcp|intelligence|esign|marketplace|launch|compliance)\.md"
     r'|\b[Ss]pecification, ["A-Z]|\b[Cc]ontract,? (?:section )?\d+(?=[:;,.)])'
 )

@@ -137,7 +137,9 @@ async def test_nobody_is_made_an_administrator_under_a_name_that_was_mistyped(
 
     assert (refused.returncode, refused.stdout) == (1, "")
     (line,) = refused.stderr.splitlines()
-    assert line == "Error: There is no account anne@example.com: leave out --existing to make one."
+    assert (
+        line == "Error: There is no account anne@example.com. Leave out --existing to create one."
+    )
     assert await accounts.find_user(database, "anne@example.com") is None
 
 

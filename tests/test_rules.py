@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\(([^)#\s]+\.md)")
 def test_a_rule_that_a_clone_does_not_have_is_found(citation: str, tmp_path: Path) -> None:
     file = tmp_path / "tolsey" / "ledger.py"
     file.parent.mkdir()
-    file.write_text(f'"""What is kept (rules/credits#holds; {citation})."""')
+    file.write_text(f'"""What is kept (rules/credits#holds; docs/rules/launch.md; {citation})."""')
 
     assert unknown(tmp_path) == [f"tolsey/ledger.py cites {citation}"]
 

@@ -51,7 +51,9 @@ def test_a_token_crosses_whole() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        refusals.NotFound("There is no such store."),
+        refusals.NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        ),
         refusals.Refusal("No.", status=418, code="teapot", retryAfter=3),
         refusals.InvalidTransition("Not from here.", ["live", "paused"]),
         refusals.MissingCredential("CRON_SECRET"),

@@ -34,7 +34,7 @@ async def test_an_account_is_deleted_after_a_question_and_taken_back(
     restored = await browser.post("/account/restore", data=right)
     assert (restored.status_code, restored.headers["location"]) == (303, "/login")
     again = await browser.post("/account/restore", data=right)
-    assert "This account is not being deleted: sign in." in again.text
+    assert "scheduled for deletion. Sign in as usual." in again.text
     assert (await browser.post("/login", data=right)).status_code == 303
 
 

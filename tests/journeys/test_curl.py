@@ -22,7 +22,7 @@ TELL = "curl() { printf '%s\\0' \"$@\"; printf '\\n\\0'; }\n"
 """A shell's own idea of what it calls curl with."""
 SHELLS = ("sh", "bash", "zsh")
 MISREAD = {"invalid_request", "malformed_json", "unsupported_media_type", "foreign_origin"}
-NOWHERE = "There is nothing at this address."
+NOWHERE = "This page or endpoint doesn't exist. Check the address."
 SUCCEEDING = {
     "get /api/stores",
     "get /api/stores/{store_id}/export",

@@ -206,6 +206,6 @@ async def test_audit_rows_and_deliveries_are_listed_of_what_is_named(
     for query in ({"event": "a.b", "actor": "usr_1"}, {"subject": "s", "organizationId": "org_1"}):
         refused = await operator.get("/api/admin/audit", params=query)
         assert refused.status_code == 422, refused.text
-        assert "Name one of" in refused.text
+        assert "Send one of" in refused.text
     refused = await operator.get("/api/admin/webhooks", params={"topic": "orders/create"})
     assert refused.status_code == 422

@@ -412,7 +412,10 @@ async def test_a_dead_letter_is_listed_grouped_replayed_and_discarded(
     await until(lambda: database.fetch("SELECT 1 FROM dead_letters"))
     (dead,) = (await operator.get("/api/admin/dead-letters")).json()["items"]
     assert dead["message"] == "RunNow"
-    assert dead["error"] == "refused: There is no job named no-such-job."
+    assert (
+        dead["error"]
+        == "refused: There is no job named no-such-job. List the jobs with GET /api/admin/crons."
+    )
 
     (group,) = (await operator.get("/api/admin/dead-letters/groups")).json()["items"]
     assert (group["message"], group["letters"], group["fingerprint"]) == (

@@ -110,7 +110,7 @@ async def test_two_who_take_back_at_once_move_the_stock_once(
     platform.shop(SHOP).products[PRODUCT].variants[0].available -= 1
     late = await confirmed(keeper.browser, keeper.store_id, done, shown)
     assert late.status_code == 409
-    assert "It changed since this version" in late.text
+    assert "The item changed after the version" in late.text
     assert available(platform) == 6
     shown = await asked(keeper.browser, keeper.store_id, done)
     assert (await confirmed(keeper.browser, keeper.store_id, done, shown)).status_code == 303
@@ -125,7 +125,7 @@ async def test_what_somebody_changed_since_stays_as_they_left_it(
     product.title = "Green shirt"
     shown = await asked(keeper.browser, keeper.store_id, done)
     assert shown.status_code == 409
-    assert "It changed since this version" in shown.text
+    assert "The item changed after the version" in shown.text
     assert product.title == "Green shirt"
 
 

@@ -185,11 +185,17 @@ async def test_a_wrong_pair_and_a_taken_address_say_so(visitor: httpx.AsyncClien
     for email in (ANN["email"], "nobody@example.com"):
         answer = await visitor.post("/login", data={"email": email, "password": "wrong"})
         assert answer.status_code == 401
-        assert "The e-mail address or the password is wrong." in answer.text
+        assert (
+            "The email address or the password is incorrect. Check both and try again."
+            in answer.text
+        )
         assert 'wrong"' not in answer.text
     taken = await sign_up(visitor)
     assert taken.status_code == 409
-    assert "There is an account with this e-mail address." in taken.text
+    assert (
+        "An account with this email address already exists. Sign in, or use another address."
+        in taken.text
+    )
     assert "set-cookie" not in taken.headers
 
 

@@ -160,7 +160,7 @@ async def test_an_answer_is_given_once_even_by_going_back(keeper: Shopkeeper) ->
     await page.click("button[value=allow]")
     assert "code" in await keeper.came_back()
     await page.open(keeper.live_site.url + consent)
-    assert "no longer open" in await page.text("main")
+    assert "has expired or was already answered" in await page.text("main")
     assert await page.read("document.querySelectorAll('main form').length") == 0
 
 
@@ -169,7 +169,7 @@ async def test_an_app_that_did_not_register_its_address_gets_no_visitor(
 ) -> None:
     await keeper.asked(redirect_uri=f"http://127.0.0.1:{free_port()}/elsewhere")
     assert (await keeper.page.address()).startswith("/oauth/authorize")
-    assert "an address that it did not register" in await keeper.page.text("main")
+    assert "Register it, or use a registered one." in await keeper.page.text("main")
 
 
 async def test_the_question_stands_in_no_frame(keeper: Shopkeeper, other_site: OtherSite) -> None:

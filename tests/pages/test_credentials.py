@@ -85,7 +85,7 @@ async def test_a_password_is_changed_and_other_sessions_end(
     new = "another horse battery"
     wrong = await visitor.post("/account/password", data={"current": "no", "password": new})
     assert wrong.status_code == 401
-    assert "The current password is wrong." in wrong.text
+    assert "The current password is incorrect. Check it and try again." in wrong.text
     short = await visitor.post("/account/password", data={"current": PASSWORD, "password": "x"})
     assert short.status_code == 422
     assert "Use 12 to 256 characters." in short.text

@@ -140,7 +140,7 @@ async def connect_a_store(page: Page) -> None:
     assert await page.text("h1") == "Which shop is it?"
     await page.write("#shopDomain", "kettles.example")
     await page.click("main button")
-    assert "Give the shop's own domain" in await page.text("#shopDomain-error")
+    assert "Enter its .myshopify.com domain" in await page.text("#shopDomain-error")
     await look(page, "03-shop-wrong")
     await page.write("#shopDomain", f"https://{SHOP}/admin")
     await page.click("main button")

@@ -163,6 +163,9 @@ async def test_a_browser_gets_its_language_and_its_zone_and_a_program_gets_engli
         refused = await browser.get(
             "/api/stores/none", headers={**german, "Accept": "application/json"}
         )
-        assert refused.json()["detail"] == "There is no such store."
+        assert (
+            refused.json()["detail"]
+            == "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
         browser.cookies.set("zone", "../../etc/passwd")
         assert (await browser.get("/mail", headers=german)).status_code == 200

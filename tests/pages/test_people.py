@@ -85,7 +85,7 @@ async def test_who_is_signed_in_as_another_is_told_and_led_to_sign_in(
     assert f"{path}/accept" not in shown.text
     refused = await visitor.post(f"{path}/accept")
     assert refused.status_code == 403
-    assert "This invitation is for another address." in refused.text
+    assert "This invitation was sent to another email address." in refused.text
     out = await visitor.post("/logout", data={"next": path})
     assert out.headers["location"] == f"/login?next={path}"
     form = await visitor.get(out.headers["location"])
@@ -134,7 +134,7 @@ async def test_an_invitation_that_is_over_says_why_and_nothing_else(
             assert done.headers["location"].endswith("&done=withdrawn")
             again = await visitor.post(act[1], data={"organizationId": id})
             assert again.status_code == 404
-            assert "it is over" in again.text
+            assert "no longer pending" in again.text
         case _:
             form = {"organizationId": id, "email": BOB, "role": "member"}
             await visitor.post("/people/invite", data=form)
@@ -149,7 +149,7 @@ async def test_an_invitation_that_is_over_says_why_and_nothing_else(
 async def test_an_unknown_invitation_is_a_page_that_says_so(visitor: httpx.AsyncClient) -> None:
     shown = await visitor.get("/invitations/invite_" + "A" * 43)
     assert shown.status_code == 404
-    assert "Open the link of the mail again." in shown.text
+    assert "Open the link in the invitation email again." in shown.text
 
 
 async def test_roles_change_and_people_are_removed_and_leave(
@@ -176,7 +176,7 @@ async def test_roles_change_and_people_are_removed_and_leave(
     assert wrong.status_code == 422
     stays = await visitor.post(f"{hers}/role", data={**form, "role": "member"})
     assert stays.status_code == 409
-    assert "keeps at least one owner" in stays.text
+    assert "must have at least one owner" in stays.text
 
     gone = await visitor.post(f"{his}/remove", data=form)
     assert gone.headers["location"] == f"{mine}&done=removed"

@@ -41,7 +41,7 @@ async def test_keys_are_checked_while_they_are_typed_and_stay_where_they_are(
     connect = f"/stores/{seller.store_id}/connect"
     await signed_in(page, bazaar.url, connect)
     await page.write("#shopDomain", "kettles.example")
-    await says(page, "#shopDomain-error", "Give the shop's own domain")
+    await says(page, "#shopDomain-error", "Enter its .myshopify.com domain")
     await page.write("#shopDomain", f"https://{SHOP}/admin")
     await says(page, "#found", f"That is {SHOP}.")
     await look(page, "20-shop")

@@ -131,13 +131,24 @@ def test_another_catalogue_reaches_templates_counts_and_the_sentences_of_python(
     said = Catalog(locale="de")
     said.add("That did not work", "Das ging nicht")
     said.add(("%(count)s store", "%(count)s stores"), ("%(count)s Laden", "%(count)s Läden"))
-    said.add("There is no such organization.", "Diese Organisation gibt es nicht: %")
+    said.add(
+        "This organization doesn't exist, or you don't belong to it. Check the id.",
+        "Diese Organisation gibt es nicht: %",
+    )
     written = io.BytesIO()
     write_mo(written, said)
     written.seek(0)
     monkeypatch.setitem(catalogue.TRANSLATIONS, "en", GNUTranslations(written))
 
-    page = rendered(RefusalPage(sentence(NotFound("There is no such organization."))))
+    page = rendered(
+        RefusalPage(
+            sentence(
+                NotFound(
+                    "This organization doesn't exist, or you don't belong to it. Check the id."
+                )
+            )
+        )
+    )
     assert "<h1>Das ging nicht</h1>" in page
     assert "Diese Organisation gibt es nicht: %" in page
     assert "Skip to the content" in page

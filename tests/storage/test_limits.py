@@ -34,7 +34,7 @@ async def test_a_refusal_says_the_limit_and_when_to_come_back(limits: Limits) ->
     for _ in range(3):
         verdict = await limits.admit([SMALL], "ann")
     assert (
-        verdict.sentence == "No more than 2 requests are taken in a minute. Try again in a minute."
+        verdict.sentence == "The limit of 2 requests in a minute is reached. Try again in a minute."
     )
 
 

@@ -184,7 +184,7 @@ def test_of_those_that_refuse_the_one_that_does_so_longest_is_told() -> None:
     assert (one.violated, one.policy) == ((DAY,), DAY)
     admitted = Verdict(allowed=True, standings=(long, short), cost=2)
     assert (admitted.violated, admitted.policy, admitted.retry_after) == ((), MINUTE, 20.0)
-    assert both.sentence == "No more than 8 requests are taken in a day. Try again in 2 minutes."
+    assert both.sentence == "The limit of 8 requests in a day is reached. Try again in 2 minutes."
 
 
 @pytest.mark.parametrize(

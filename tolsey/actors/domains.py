@@ -38,7 +38,9 @@ def required_domain(text: str) -> str:
     found = domain_named(text)
     if found is None:
         raise Unprocessable(
-            "Name a storefront by its domain, such as shop.example.com.", code="invalid_domain"
+            "This is not a valid domain. Enter a storefront's domain, for example"
+            " shop.example.com.",
+            code="invalid_domain",
         )
     return found
 

@@ -84,7 +84,10 @@ class MissingCredential(Refusal):
     code = "missing_credential"
 
     def __init__(self, variable: str) -> None:
-        super().__init__(f"{variable} is not set, so this route cannot serve.", variable=variable)
+        super().__init__(
+            f"This feature isn't configured on this server: {variable} is not set. Ask the operator to set it.",
+            variable=variable,
+        )
 
 
 class Unavailable(Refusal):

@@ -10,8 +10,8 @@ PASTED_ADMIN = re.compile(
     rf"(?:https?://)?admin\.shopify\.com/store/({LABEL})(?:[/?#][\x21-\x7e]*)?"
 )
 WHAT_TO_PASTE = (
-    "Give the shop's own domain, such as name.myshopify.com, or the address of its admin; "
-    "a custom domain does not say which shop it is."
+    "A custom domain doesn't identify a Shopify store. Enter its .myshopify.com domain or the"
+    " URL of its admin."
 )
 
 

@@ -107,5 +107,7 @@ async def of_caller(id: str) -> Operation:
     """Read an operation that the caller asked for. Raises NotFound."""
     found = await operations.find(service().database, id)
     if found is None or found.user_id != caller().user_id:
-        raise NotFound("There is no such operation.")
+        raise NotFound(
+            "This operation doesn't exist, has expired, or belongs to another user. Check its id."
+        )
     return found

@@ -143,10 +143,7 @@ class Verdict:
     def sentence(self) -> str:
         """What to tell whoever is refused: the limit, and when to come back."""
         policy = self.policy
-        return (
-            f"No more than {policy.limit} requests are taken in {spoken(policy.window_seconds)}."
-            f" Try again in {spoken(whole_seconds(self.retry_after))}."
-        )
+        return f"The limit of {policy.limit} requests in {spoken(policy.window_seconds)} is reached. Try again in {spoken(whole_seconds(self.retry_after))}."
 
     @property
     def _tightest(self) -> PolicyStanding:

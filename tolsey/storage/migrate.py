@@ -256,7 +256,9 @@ def _waiting(applied: dict[int, str], on_disk: list[Migration]) -> list[Migratio
     known = {step.number: step.name for step in on_disk}
     for number, name in applied.items():
         if known.get(number) != name:
-            raise MigrationError(f"The database has migration {name}; this version does not.")
+            raise MigrationError(
+                f"The database has migration {name}, which this release doesn't have. Deploy a newer release."
+            )
     waiting = [step for step in on_disk if step.number not in applied]
     last = max(applied, default=0)
     for step in waiting:

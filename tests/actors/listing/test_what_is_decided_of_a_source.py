@@ -69,22 +69,29 @@ def test_who_may_not_connect_is_told_why() -> None:
 
     for state in (BLANK, gone):
         error = refusal(partial(source.accept, state, credentials(), in_use=False))
-        assert (type(error), error.detail) == (NotFound, "There is no such listing.")
+        assert (type(error), error.detail) == (
+            NotFound,
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id.",
+        )
     error = refusal(lambda: source.accept(suspended, credentials(), in_use=False))
     assert (type(error), error.detail) == (
         InvalidTransition,
         (
-            "The numbers of this listing are suspended: wait until they are cleared, or remove the"
-            " source."
+            "The figures of this listing are suspended. Wait until they are cleared, or remove"
+            " the revenue source."
         ),
     )
     error = refusal(lambda: source.accept(drafted(), credentials(), in_use=True))
     assert error.detail == (
-        "This shop or account already backs another listing; remove it there first."
+        "This shop or account is already a revenue source of another listing. Remove it there"
+        " first."
     )
     sold = drafted(ListingStatus.SOLD)
     error = refusal(lambda: source.accept(sold, credentials(), in_use=False))
-    assert (type(error), error.detail) == (Conflict, "A listing that is SOLD cannot be verified.")
+    assert (type(error), error.detail) == (
+        Conflict,
+        "The listing can't be verified while its status is SOLD. Reload it to see the available actions.",
+    )
 
 
 def test_a_refresh_answers_the_state_and_begins_the_sync() -> None:
@@ -100,7 +107,10 @@ def test_a_refresh_answers_the_state_and_begins_the_sync() -> None:
 def test_where_nothing_works_a_refresh_says_what_can_be_done() -> None:
     error = refusal(lambda: source.refresh(connected(State.FAILED), RefreshRevenue(AT)))
 
-    assert error.detail == "There is no working connection to read; connect one again."
+    assert (
+        error.detail
+        == "The revenue source is no longer connected. Connect it again to continue verification."
+    )
     assert error.fields == {"allowed": ["credentials.accepted", "seller.remove"]}
 
 
@@ -183,7 +193,9 @@ def test_who_removed_a_source_is_written_down_for_each() -> None:
     alone = also_paid(drafted(), State.VERIFIED)
     assert len(source.disconnect(alone, RemoveRevenueSource(AT, "usr_2")).records) == 1
     error = refusal(lambda: source.disconnect(drafted(), RemoveRevenueSource(AT, "usr_2")))
-    assert error.detail == "This listing has no verification."
+    assert (
+        error.detail == "This listing has no verification. Connect a revenue source to verify it."
+    )
 
 
 def test_a_shop_that_ended_the_connection_is_written_down_as_the_platform() -> None:
@@ -230,4 +242,6 @@ def test_a_verdict_that_fits_no_source_says_so_of_what_is_shown() -> None:
     )
 
     # By then a day has passed, which is what the sentence is about.
-    assert error.detail == "A verification that is stale cannot take admin.clear."
+    assert error.detail.startswith(
+        "The verification's state is stale, which doesn't allow admin.clear."
+    )

@@ -73,7 +73,7 @@ async def test_buyers_search_filter_sort_and_page(sign_up: SignUp) -> None:
 
     answer = await browser.get(PUBLIC, params={"minPrice": 1})
     assert answer.status_code == 422
-    assert "give currency" in answer.text
+    assert "send currency" in answer.text
     of_prices = (
         await browser.get(PUBLIC, params={"limit": 1, "sort": "price_asc", "currency": "USD"})
     ).json()

@@ -100,13 +100,16 @@ def test_parameters_are_read_once_each_and_empty_ones_are_unsent() -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"a=1&a=1", "A parameter is sent more than once."),
-        (b"a=&a=", "A parameter is sent more than once."),
-        (b"a=%00", "A parameter holds a NUL character."),
-        (b"a=1&b=x%00y", "A parameter holds a NUL character."),
-        (b"a=\xc3\xa9", "The parameters cannot be read."),
-        (b"a=%C3", "The parameters cannot be read."),
-        ("&".join(f"a{n}=1" for n in range(41)).encode(), "The parameters cannot be read."),
+        (b"a=1&a=1", "A parameter is repeated. Send each parameter once."),
+        (b"a=&a=", "A parameter is repeated. Send each parameter once."),
+        (b"a=%00", "A parameter contains a NUL character. Remove it."),
+        (b"a=1&b=x%00y", "A parameter contains a NUL character. Remove it."),
+        (b"a=\xc3\xa9", "The request parameters can't be decoded. Send them URL-encoded in UTF-8."),
+        (b"a=%C3", "The request parameters can't be decoded. Send them URL-encoded in UTF-8."),
+        (
+            "&".join(f"a{n}=1" for n in range(41)).encode(),
+            "The request parameters can't be decoded. Send them URL-encoded in UTF-8.",
+        ),
     ],
 )
 def test_parameters_that_cannot_be_told_apart_are_refused(sent: bytes, why: str) -> None:
@@ -119,7 +122,11 @@ def test_a_parameter_that_is_needed_is_named_when_it_is_missing() -> None:
     assert parameters.needed({"code": "c"}, "code") == "c"
     with pytest.raises(OAuthError) as error:
         parameters.needed({"code": "c"}, "code_verifier")
-    assert refused(error.value) == ("invalid_request", "code_verifier is missing.", 400)
+    assert refused(error.value) == (
+        "invalid_request",
+        "The parameter code_verifier is missing. Send it.",
+        400,
+    )
 
 
 def basic(text: bytes, scheme: str = "Basic") -> str:
@@ -136,15 +143,39 @@ def test_credentials_are_those_of_the_header() -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (basic(b"id:secret", "Bearer"), "A client proves itself with its secret."),
-        ("", "A client proves itself with its secret."),
-        ("Basic", "The credentials cannot be read."),
-        (basic(b"id"), "The credentials cannot be read."),
-        (basic(b"i\x00d:secret"), "The credentials cannot be read."),
-        (basic(b"id:%00"), "The credentials cannot be read."),
-        (basic(b"\xc3\xa9:secret"), "The credentials cannot be read."),
-        ("Basic aWQ6!c2VjcmV0", "The credentials cannot be read."),
-        ("Basic aWQ6c", "The credentials cannot be read."),
+        (
+            basic(b"id:secret", "Bearer"),
+            "This client must authenticate with its client secret. Send it with the request.",
+        ),
+        ("", "This client must authenticate with its client secret. Send it with the request."),
+        (
+            "Basic",
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            basic(b"id"),
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            basic(b"i\x00d:secret"),
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            basic(b"id:%00"),
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            basic(b"\xc3\xa9:secret"),
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            "Basic aWQ6!c2VjcmV0",
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
+        (
+            "Basic aWQ6c",
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication.",
+        ),
     ],
 )
 def test_a_client_that_does_not_prove_itself_is_refused(sent: str, why: str) -> None:
@@ -154,7 +185,11 @@ def test_a_client_that_does_not_prove_itself_is_refused(sent: str, why: str) -> 
 
 
 def test_a_client_that_nobody_knows_is_refused_in_a_sentence() -> None:
-    assert refused(InvalidClient()) == ("invalid_client", "The client is not known here.", 401)
+    assert refused(InvalidClient()) == (
+        "invalid_client",
+        "The client is unknown. Register it again.",
+        401,
+    )
 
 
 def test_scopes_are_known_by_the_catalogue_and_kept_in_its_order() -> None:

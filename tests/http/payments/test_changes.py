@@ -367,7 +367,7 @@ async def test_an_upgrade_that_was_not_paid_on_the_portal_is_owed_for_a_day(
     await shop.advance(days=2)
     assert (await shop.plan(ann))["dunning"] is None
     page = await ann.browser.get("/billing", params={"organizationId": ann.organization_id})
-    assert "open invoice" not in page.text
+    assert "invoice is unpaid" not in page.text
     changed = await shop.change(ann, "max_5x")
     assert changed.status_code == 200, changed.text
     await shop.settled()

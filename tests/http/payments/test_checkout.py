@@ -231,7 +231,10 @@ async def test_the_portal_is_for_who_has_bought_a_plan(shop: Shop, ann: Person) 
     credited = await shop.post(ann, "/payments/portal")
     for answer in (early, credited):
         assert (answer.status_code, answer.json()["code"]) == (409, "no_customer")
-        assert answer.json()["detail"] == "The portal opens with your first plan."
+        assert (
+            answer.json()["detail"]
+            == "The billing portal is available once you have a subscription. Choose a plan first."
+        )
     await shop.buy(ann)
     posted = await shop.post(ann, "/payments/portal")
     query = {"organizationId": ann.organization_id}

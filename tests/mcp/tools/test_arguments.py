@@ -174,7 +174,7 @@ async def test_an_argument_that_is_not_right_changes_no_stock(
     counter: Counter, odd: dict[str, Any]
 ) -> None:
     told = refused(await counter.adjusting("key-00001", **{"delta": 1, **odd}))
-    assert f"not valid.\nproblems: ['{next(iter(odd))}:" in told
+    assert f"that the error names.\nproblems: ['{next(iter(odd))}:" in told
     assert (counter.variant.available, counter.platform.admin.mutations) == (10, 0)
 
 
@@ -194,7 +194,7 @@ async def test_a_time_that_names_no_instant_is_answered_with_an_example(
 ) -> None:
     agent = await two_stores.agent(two_stores.ann)
     told = refused(await agent.call("list_orders", since=when))
-    assert "such as 2026-11-01T00:00:00Z" in told
+    assert "for example 2026-11-01T00:00:00Z" in told
     assert result(await agent.call("list_orders", until="2020-11-01t00:00:00z"))["items"] == []
 
 
@@ -227,8 +227,13 @@ async def test_ids_of_the_platform_are_ids(counter: Counter) -> None:
 async def test_an_id_of_something_else_is_told_from_one_of_nothing(counter: Counter) -> None:
     for name, argument, id, said in (
         ("get_product", "product_id", f"gid://shopify/ProductVariant/{PRODUCT}", "ProductVariant"),
-        ("get_order", "order_id", f"gid://shopify/Product/{PRODUCT}", "Order is wanted"),
-        ("fetch", "id", "gid://shopify/Customer/1", "products and orders"),
+        (
+            "get_order",
+            "order_id",
+            f"gid://shopify/Product/{PRODUCT}",
+            "must be an id of type Order",
+        ),
+        ("fetch", "id", "gid://shopify/Customer/1", "id of a product or order"),
     ):
         assert said in refused(await counter.agent.call(name, **{argument: id}))
     for id in ("gid://shopify/Product/x", "gid://shopify/Product/9", "gid://other/Product/77", "9"):

@@ -53,5 +53,5 @@ async def test_what_is_not_known_may_be_older_than_the_connection(two_stores: Tw
     for name, wanted in asked.items():
         answered = refused(await agent.call(name, **wanted))
         assert since in answered, name
-        assert "platform_query reads older ones" in answered
+        assert "Use platform_query to read older ones" in answered
         assert "not_found" in answered

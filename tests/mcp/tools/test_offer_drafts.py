@@ -122,11 +122,11 @@ async def test_what_nobody_could_send_is_not_prepared(two_stores: TwoStores) -> 
     euros = {"amount": {"amount": "19000.00", "currency": "EUR"}}
     for wrong, said in (
         ({"reply": "counter", **euros}, "amount.currency must be USD"),
-        ({"reply": "counter"}, "a counter needs amount"),
-        ({"reply": "reject", "message": "No"}, "only a counter has message"),
+        ({"reply": "counter"}, "a counteroffer requires amount"),
+        ({"reply": "reject", "message": "No"}, "only a counteroffer can have message"),
         ({**COUNTER, "contingencies": ["x" * 201]}, "contingencies"),
-        ({"reply": "accept", "offer_id": "offer_bob"}, "There is no such offer"),
-        ({"reply": "accept", "deal_id": two_stores.bob.deal}, "There is no such deal"),
+        ({"reply": "accept", "offer_id": "offer_bob"}, "This offer doesn't exist"),
+        ({"reply": "accept", "deal_id": two_stores.bob.deal}, "This deal doesn't exist"),
     ):
         assert said in refused(await agent.call("draft_offer_reply", **{**named, **wrong})), wrong
     # Its own offer is not its to answer; what ended is nobody's any more.
@@ -139,7 +139,7 @@ async def test_what_nobody_could_send_is_not_prepared(two_stores: TwoStores) -> 
     ann = await two_stores.person(two_stores.ann.user_id)
     assert (await ann.post(f"{OFFER}/reject")).status_code == 200
     late = await agent.call("draft_offer_reply", **named, reply="accept")
-    assert "not open any more" in refused(late)
+    assert "no longer open" in refused(late)
     assert await two_stores.database.fetch("SELECT FROM offer_drafts") == []
     reader = await two_stores.agent(two_stores.ann, ["deals:read"])
     denied = await reader.call("draft_offer_reply", **named, reply="reject")

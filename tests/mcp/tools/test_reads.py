@@ -89,7 +89,7 @@ async def test_a_word_that_the_platform_does_not_know_is_refused_with_those_it_d
 ) -> None:
     agent = await two_stores.agent(two_stores.ann)
     answered = refused(await agent.call(name, **filters))
-    assert f"{next(iter(filters))}: Value error, use one of " in answered
+    assert f"{next(iter(filters))}: Value error, must be one of " in answered
 
 
 async def test_what_is_looked_for_is_found_with_and_without_accents(two_stores: TwoStores) -> None:

@@ -130,7 +130,7 @@ async def test_no_answer_names_a_person(two_stores: TwoStores) -> None:
     agent = await two_stores.agent(two_stores.ann)
     for name, wanted in everything(two_stores.ann).items():
         text = (await told(agent, name, wanted)).replace("s1:", " s1:")
-        assert not re.search(r"jane|doe|@", text, re.IGNORECASE), name
+        assert not re.search(r"jane|\bdoe\b|@", text, re.IGNORECASE), name
         # The digest that was the same in every store is no pseudonym.
         assert "a" * 64 not in text, name
 

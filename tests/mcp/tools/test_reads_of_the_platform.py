@@ -195,7 +195,7 @@ async def test_a_scope_that_is_known_to_be_missing_is_named_before_the_call(
     reported = refused(await agent.call("platform_query", query=ORDERS))
     assert "missing_scope" in reported
     assert "scope: read_orders" in reported
-    assert "Whoever owns the shop can add it" in reported
+    assert "Ask the shop's owner to add it" in reported
     assert platform.requests == before
     result(await agent.call("platform_query", query=NAMES))  # who writes reads
 
@@ -304,7 +304,7 @@ LONG = "[API] This action needs merchant approval for <read_orders>.\n" + "See &
         (403, b'{"errors": {"scope": "no read_orders"}}', '{"scope":"no read_orders"}'),
         (404, b'{"errors": ["gone", "\\u0007"]}', '["gone","\\u0007"]'),
         (403, b"<html>Forbidden by\x00 shop</html>", "<html>Forbidden by\ufffd shop</html>"),
-        (423, b"", "The platform answered 423."),
+        (423, b"", "Shopify returned status 423."),
         (403, b"x" * 9_000, "x" * 3_999 + "\u2026"),
         (200, orjson.dumps({"errors": [{"message": LONG}]}), LONG),
     ],

@@ -335,7 +335,7 @@ async def test_arguments_that_are_not_right_reach_nothing(
             "location_id": str(LOCATION_ID),
             **arguments,
         }
-    assert "not valid" in refused(await counter.agent.call(name, **arguments))
+    assert "arguments are invalid" in refused(await counter.agent.call(name, **arguments))
     assert counter.platform.admin.mutations == 0
 
 

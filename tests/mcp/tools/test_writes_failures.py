@@ -335,7 +335,10 @@ async def test_a_token_without_the_scope_is_asked_to_step_up(two_stores: TwoStor
         assert answer.status_code == 403
         assert f'scope="{asked}"' in answer.headers["www-authenticate"]
         error = answer.json()["error"]
-        assert error["message"] == "This needs the scope inventory:write."
+        assert (
+            error["message"]
+            == "This requires the scope inventory:write. Authorize again with that scope."
+        )
         assert (error["data"]["scope"], error["data"]["needed"]) == (asked, ["inventory:write"])
         assert [*error["data"]["held"], "inventory:write"] == asked.split()
 
@@ -357,7 +360,7 @@ async def test_a_member_is_shown_what_only_looks_and_sent_to_no_consent_for_the_
         ("list_audit_events", {}),
     ):
         answer = await agent.call(name, **wanted)
-        assert "an owner or admin has to do it" in refused(answer)
+        assert "Ask an owner or admin to do it" in refused(answer)
         assert "www-authenticate" not in answer.headers
     rows = await two_stores.database.fetch(
         "SELECT metadata->>'code' AS code FROM audit_log WHERE event = 'agent.write.refused'"

@@ -173,7 +173,7 @@ async def test_one_that_cannot_be_made_leaves_no_plan_and_says_which(counter: Co
     assert "changes.0.arguments.idempotency_key: it is said once" in said
     for wrong in ({}, {"changes": changes, "action": "stop", "operation_id": "op_1"}):
         answer = await counter.agent.call("change_many", idempotency_key=KEY, **wrong)
-        assert "give changes, or operation_id and action" in refused(answer)
+        assert "send either changes, or operation_id with action" in refused(answer)
 
 
 async def test_what_a_person_changed_since_the_plan_stays_and_the_others_are_made(

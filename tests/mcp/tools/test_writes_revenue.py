@@ -91,7 +91,7 @@ async def test_without_a_working_source_the_listing_says_so(two_stores: TwoStore
     await listed(two_stores, two_stores.ann)
     agent = await two_stores.agent(two_stores.ann)
     reported = refused(await agent.call("refresh_revenue", idempotency_key="key-00001"))
-    assert "no working connection" in reported
+    assert "no longer connected" in reported
 
 
 async def test_a_user_refreshes_so_often_in_an_hour_and_no_more(two_stores: TwoStores) -> None:

@@ -47,10 +47,10 @@ async def test_only_a_competitor_of_the_store_that_may_be_looked_at_is_scanned(
 ) -> None:
     agent = await two_stores.agent(two_stores.ann)
     other = {"domain": two_stores.bob.rival, "idempotency_key": "scan-0001"}
-    assert "does not compete" in refused(await agent.call(TOOL, **other))
+    assert "isn't one of the store's competitors" in refused(await agent.call(TOOL, **other))
     await two_stores.service.runtime.ask(
         storefront(two_stores.ann.rival),
         SuppressStorefront(reason="asked", source="owner", at=two_stores.service.clock()),
     )
     left_alone = {"domain": two_stores.ann.rival, "idempotency_key": "scan-0002"}
-    assert "left alone" in refused(await agent.call(TOOL, **left_alone))
+    assert "opted out of scans" in refused(await agent.call(TOOL, **left_alone))

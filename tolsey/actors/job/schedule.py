@@ -77,4 +77,7 @@ def _start(
 
 def _check(name: str) -> None:
     if name not in JOBS:
-        raise NotFound(f"There is no job named {name}.", code="unknown_job")
+        raise NotFound(
+            f"There is no job named {name}. List the jobs with GET /api/admin/crons.",
+            code="unknown_job",
+        )

@@ -89,7 +89,9 @@ def slug_of(title: str, listing_id: str, *, anonymous: bool) -> str:
 def existing(state: ListingState) -> ListingRecord:
     """Return the listing, or say that there is none."""
     if state.listing is None or state.listing.deleted_at is not None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return state.listing
 
 
@@ -106,7 +108,8 @@ def moved(listing: ListingRecord, event: ListingEvent, actor: str = SELLER) -> L
     """Make a move of the machine, or raise InvalidTransition with what is allowed instead."""
     if not _takes(listing.status, event, actor):
         raise InvalidTransition(
-            f"A listing that is {listing.status} cannot take {event}.", allowed(listing.status)
+            f"The listing's status is {listing.status}, which doesn't allow {event}. Choose one of the actions in `allowed`.",
+            allowed(listing.status),
         )
     return replace(listing, status=Status(machines.LISTING.moves[listing.status, event].to))
 
@@ -120,7 +123,7 @@ def create(state: ListingState, message: CreateListing) -> Answer:
     """Start a draft; the same request sent again finds the first one's."""
     if state.listing is not None:
         if state.listing.organization_id != message.organization_id:
-            raise Conflict("This listing exists already.")
+            raise Conflict("This listing already exists. Update it instead of creating another.")
         return Decision(state, state.listing.status.value)
     check_money(message.fields)
     listing_id = state.id
@@ -143,7 +146,8 @@ def edit(state: ListingState, message: EditListing) -> Answer:
     listing = existing(state)
     if listing.status not in EDITABLE:
         raise InvalidTransition(
-            f"A listing that is {listing.status} cannot be edited.", allowed(listing.status)
+            f"The listing can't be edited while its status is {listing.status}. Reload it to see the available actions.",
+            allowed(listing.status),
         )
     given = {name: getattr(message.fields, name) for name in message.given}
     edited = replace(listing, **given, seller_active_at=message.at)
@@ -152,7 +156,9 @@ def edit(state: ListingState, message: EditListing) -> Answer:
     # would be read in the other's.
     if edited.currency != listing.currency and edited.min_offer and "min_offer" not in given:
         raise Unprocessable(
-            "Give minOffer in the new currency too, or take it away.", code="invalid_request"
+            "The listing's minOffer is in the old currency. Send minOffer in the new currency,"
+            " or set it to null.",
+            code="invalid_request",
         )
     if edited.status is not Status.DRAFT:
         check_complete(edited)
@@ -175,7 +181,11 @@ def publish(state: ListingState, message: PublishListing) -> Answer:
         case Status.PAUSED:
             return _kept(state, moved(listing, ListingEvent.RESUME), message.at)
         case Status.PENDING_REVIEW if not reviewed:
-            raise Forbidden("An administrator has to approve it first.", code="review_required")
+            raise Forbidden(
+                "The listing hasn't been approved. Submit it for review and publish it after"
+                " approval.",
+                code="review_required",
+            )
         case Status.PENDING_REVIEW:
             handed_in = listing
         case Status.DRAFT | Status.REJECTED | Status.EXPIRED if reviewed:
@@ -183,7 +193,10 @@ def publish(state: ListingState, message: PublishListing) -> Answer:
             check_complete(listing)
         case status:
             names = [name for name in allowed(status) if name != "publish"]
-            raise InvalidTransition(f"A listing that is {status} cannot be published.", names)
+            raise InvalidTransition(
+                f"The listing can't be published while its status is {status}. Reload it to see the available actions.",
+                names,
+            )
     shown = replace(
         moved(handed_in, ListingEvent.APPROVE, OPERATOR),
         published_at=message.at,
@@ -214,7 +227,8 @@ def remove(state: ListingState, message: RemoveListing) -> Answer:
     listing = existing(state)
     if listing.status in BOUND:
         raise InvalidTransition(
-            f"A listing that is {listing.status} cannot be removed.", allowed(listing.status)
+            f"The listing can't be deleted while its status is {listing.status}. Reload it to see the available actions.",
+            allowed(listing.status),
         )
     if _takes(listing.status, ListingEvent.WITHDRAW, SELLER):
         listing = moved(listing, ListingEvent.WITHDRAW)
@@ -227,7 +241,10 @@ def review(state: ListingState, message: ReviewListing) -> Answer:
     listing = existing(state)
     verdict = ListingEvent(message.verdict)
     if verdict is ListingEvent.REJECT and not message.reason:
-        raise Unprocessable("A rejection needs a reason.", code="reason_required")
+        raise Unprocessable(
+            "A rejection requires a reason. Send `reason` with the text the seller should read.",
+            code="reason_required",
+        )
     judged = replace(moved(listing, verdict, OPERATOR), status_reason=message.reason or None)
     if verdict is ListingEvent.APPROVE:
         judged = replace(judged, published_at=message.at)
@@ -256,7 +273,7 @@ def check_complete(listing: ListingFields) -> None:
     missing = [name for field, name in REQUIRED.items() if not getattr(listing, field)]
     if missing:
         raise Unprocessable(
-            f"Before it can be shown the listing needs {', '.join(missing)}.",
+            f"The listing can't be published without {', '.join(missing)}. Fill in these fields and try again.",
             code="incomplete_listing",
             errors=[{"field": name, "message": "is required"} for name in missing],
         )
@@ -265,9 +282,15 @@ def check_complete(listing: ListingFields) -> None:
 def check_money(listing: ListingFields) -> None:
     """Refuse a least offer that has no currency, or is more than the price."""
     if listing.min_offer is not None and listing.currency is None:
-        raise Unprocessable("minOffer needs an askingPrice.", code="invalid_request")
+        raise Unprocessable(
+            "minOffer requires an askingPrice. Send both, or leave out minOffer.",
+            code="invalid_request",
+        )
     if listing.min_offer and listing.asking_price and listing.min_offer > listing.asking_price:
-        raise Unprocessable("minOffer must not be more than askingPrice.", code="invalid_request")
+        raise Unprocessable(
+            "minOffer is higher than askingPrice. Lower minOffer or raise askingPrice.",
+            code="invalid_request",
+        )
 
 
 def _kept(

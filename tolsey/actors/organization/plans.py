@@ -247,12 +247,17 @@ def choose(
     """
     offer = _offer(code, cadence)
     if current is not None and current.plan is CUSTOM:
-        raise Conflict("The plan is by contract; ask us to change it.", code="plan_by_contract")
+        raise Conflict(
+            "Your plan is defined by a contract. Contact us to change it.", code="plan_by_contract"
+        )
     if offer == current:
-        raise Conflict("The organization has this plan.", code="plan_unchanged")
+        raise Conflict(
+            "Your organization is already on this plan. Choose another plan.", code="plan_unchanged"
+        )
     if offer.cadence is Cadence.YEARLY and not is_yearly_open(created_at, at):
         raise Forbidden(
-            "Paying for a year opens to organizations older than 30 days.",
+            "Yearly billing isn't available yet because your organization is less than 30 days"
+            " old. Choose monthly billing.",
             code="yearly_not_open",
             yearlyFrom=rfc3339(yearly_from(created_at)),
         )
@@ -269,18 +274,26 @@ def _offer(code: str, cadence: str) -> Offer:
     plan = BY_CODE.get(code)
     if plan is None:
         raise Unprocessable(
-            "There is no such plan.",
+            "This plan doesn't exist. Choose one of the plans on the pricing page.",
             code="unknown_plan",
             allowed=[plan.code for plan in CATALOGUE if plan.is_sold],
         )
     if plan is FREE:
         raise Unprocessable(
-            "The free plan is not bought: cancel the subscription.", code="plan_not_sold"
+            "The Free plan can't be purchased. Cancel your subscription to return to it.",
+            code="plan_not_sold",
         )
     if not plan.is_sold:
-        raise Unprocessable("This plan is by contract; ask us for one.", code="plan_by_contract")
+        raise Unprocessable(
+            "This plan is available by contract only. Contact us to set one up.",
+            code="plan_by_contract",
+        )
     if cadence not in set(Cadence):
-        raise Unprocessable("There is no such cadence.", code="unknown_cadence", allowed=[*Cadence])
+        raise Unprocessable(
+            "This billing period doesn't exist. Choose monthly or yearly.",
+            code="unknown_cadence",
+            allowed=[*Cadence],
+        )
     return Offer(plan, Cadence(cadence))
 
 

@@ -27,13 +27,11 @@ LEAVING: Final = "leaving"
 RETRY_SECONDS: Final = 5
 """When to try again where the platform does not say."""
 
-RECONNECT: Final = "The commerce platform refuses this store's app. Connect the store again."
+RECONNECT: Final = "Shopify rejected this store's app. Connect the store again."
 DISCONNECTED_BY_HAND: Final = (
-    "This store was disconnected from its shop. Its owner or an admin can connect it again."
+    "This store was disconnected from its shop. An owner or admin must connect it again."
 )
-CONNECT: Final = (
-    "This store was never connected to a shop. Its owner or an admin has to connect it first."
-)
+CONNECT: Final = "This store isn't connected to a shop. An owner or admin must connect it first."
 
 
 def token_unavailable() -> Unavailable:
@@ -59,7 +57,7 @@ def is_lasting(refusal: Refusal) -> bool:
 def commerce_unreachable() -> Unavailable:
     """Say that the platform does not answer for now."""
     return Unavailable(
-        "The commerce platform is out of reach. Try again.",
+        "Shopify is unreachable. Try again in a minute.",
         code="commerce_unreachable",
         retryAfter=RETRY_SECONDS,
     )
@@ -101,8 +99,7 @@ def denied(error: PlatformDenied) -> Refusal:
 def lacking(scope: str) -> Forbidden:
     """Say which permission the merchant's app is known not to have, and who can mend it."""
     return Forbidden(
-        f"The merchant's app does not have the scope {scope}. Whoever owns the shop can add it to"
-        " the app and approve it there.",
+        f"The merchant's app lacks the scope {scope}. Ask the shop's owner to add it to the app and approve it.",
         code="missing_scope",
         scope=scope,
     )

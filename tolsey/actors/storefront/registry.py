@@ -62,7 +62,8 @@ def request(state: StorefrontState, message: RequestScan) -> Scanned:
     restores = tombstone is not None and message.restores and message.is_kept
     if tombstone is not None and not restores:
         raise Conflict(
-            "The owner of this domain asked to be left alone. A scan that is persisted restores it.",
+            "The owner of this domain opted out of scans. Only an operator can lift this, with"
+            " a persisted scan.",
             code="suppressed",
         )
     joined = next((one for one in state.scans if _does(one, message)), None)
@@ -70,7 +71,7 @@ def request(state: StorefrontState, message: RequestScan) -> Scanned:
         return Decision(state, joined)
     if len(state.scans) >= MOST_QUEUED:
         raise Unavailable(
-            "Too many scans of this domain wait. Try again in a minute.",
+            "Too many scans of this domain are queued. Try again in a minute.",
             code="overloaded",
             retryAfter=60,
         )
@@ -101,7 +102,7 @@ def wait(state: StorefrontState, message: AwaitScan) -> Scanned:
         return Decision(state, Parked(message.scan_id))
     found = next((one for one in state.ended if one.id == message.scan_id), None)
     if found is None:
-        raise NotFound("There is no such scan under way.")
+        raise NotFound("No scan with this id is running. Start a new scan.")
     return Decision(state, found)
 
 

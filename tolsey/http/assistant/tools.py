@@ -73,13 +73,18 @@ class PersonsTools:
         """Use a tool, or plan what it would change."""
         tool = self._server.registry.tools.get(call.name)
         if tool is None or not self._may(tool):
-            return _failed(call.name, "There is no such tool.")
+            return _failed(
+                call.name, "There is no tool with this name. List the tools with tools/list."
+            )
         try:
             given = orjson.loads(call.arguments or "{}")
         except orjson.JSONDecodeError:
             given = None
         if not isinstance(given, dict):
-            return _failed(tool.title, "The arguments must be one JSON object.")
+            return _failed(
+                tool.title,
+                "The arguments must be one JSON object. Correct them and call the tool again.",
+            )
         # The model alone changes nothing, whatever it read and whoever wrote that (rules/chat#tools).
         if not tool.hints.read_only:
             kept = {name: one for name, one in given.items() if name not in NOT_OF_THE_MODEL}
@@ -127,7 +132,7 @@ class PersonsTools:
         except RpcError as error:
             return _error(error.message)
         except TimeoutError:
-            return _error("This took too long.")
+            return _error("The tool timed out. Try again with a smaller request.")
 
     def _plan(self, tool: Tool, given: Mapping[str, Any], shown: Mapping[str, Any]) -> ShownPlan:
         """Seal a change for the person who is shown it."""
@@ -150,10 +155,13 @@ class PersonsTools:
             kept: Mapping[str, Any] = orjson.loads(self._vault.open(sealed, **self._place))
         except SealBroken as error:
             raise Unprocessable(
-                "This is no plan that you were shown.", code="plan_invalid"
+                "This plan isn't one you were shown. Ask the assistant for a new plan.",
+                code="plan_invalid",
             ) from error
         if kept["until"] < self._clock().timestamp():
-            raise Unprocessable("The plan is too old: ask for it again.", code="plan_expired")
+            raise Unprocessable(
+                "This plan has expired. Ask the assistant for a new plan.", code="plan_expired"
+            )
         return kept
 
     @property

@@ -132,7 +132,10 @@ async def _close_others(organization_id: str, session_id: str) -> None:
                 raise _exists()
         if await checkouts.follow(running.database, organization_id, before, session_id, now()):
             return
-    raise Unavailable("Another checkout is being opened.", retryAfter=1)
+    raise Unavailable(
+        "Another checkout is already open. Complete it, or try again in a few minutes.",
+        retryAfter=1,
+    )
 
 
 async def _is_alive(subscription_id: str) -> bool:
@@ -146,7 +149,10 @@ async def visit_portal(organization_id: str) -> str:
     require_key()
     view = await standing(organization_id)
     if view.customer_id is None:
-        raise Conflict("The portal opens with your first plan.", code="no_customer")
+        raise Conflict(
+            "The billing portal is available once you have a subscription. Choose a plan first.",
+            code="no_customer",
+        )
     await limits.admit(policies.BILLING)
     await record(organization_id, "portal.opened")
     page = await service().payments.portal(
@@ -164,7 +170,7 @@ async def buy_credits(organization_id: str, cents: int) -> str:
     await limits.admit(policies.CREDIT_PURCHASE, whose=limits.of_organization(organization_id))
     if not SMALLEST_PURCHASE_CENTS <= cents <= LARGEST_PURCHASE_CENTS:
         raise Unprocessable(
-            "Credits are bought for 5 to 5,000 USD.",
+            "The amount is out of range. Choose an amount between 5 and 5,000 USD.",
             code="amount_out_of_range",
             minimum=_money(SMALLEST_PURCHASE_CENTS),
             maximum=_money(LARGEST_PURCHASE_CENTS),
@@ -217,7 +223,10 @@ def require_key() -> None:
 
 
 def _exists() -> Conflict:
-    return Conflict("The organization has a subscription: change it.", code="subscription_exists")
+    return Conflict(
+        "Your organization already has a subscription. Change its plan instead.",
+        code="subscription_exists",
+    )
 
 
 def _money(cents: int) -> dict[str, Any]:

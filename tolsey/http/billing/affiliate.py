@@ -57,7 +57,7 @@ async def create_code() -> tuple[AffiliateCodeAnswer, Created]:
     )
     if kept is None:
         raise Conflict(
-            f"You have {affiliates.CODES_PER_PERSON} codes, which is as many as there can be.",
+            f"You already have {affiliates.CODES_PER_PERSON} affiliate codes, the maximum. Use one of them.",
             code="too_many_codes",
         )
     return AffiliateCodeAnswer.read(kept), 201
@@ -111,7 +111,8 @@ async def _organization(wanted: str | None) -> str:
     found = await affiliates.organizations_run_by(service().database, caller().user_id)
     if len(found) != 1:
         raise Unprocessable(
-            "Say which organization redeems the code.",
+            "You belong to several organizations. Send `organizationId` to choose the one that"
+            " redeems the code.",
             code="invalid_request",
             errors=[{"field": "organizationId", "message": "is required"}],
         )

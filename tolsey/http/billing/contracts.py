@@ -45,9 +45,12 @@ class ContractBody(ApiModel):
     def _is_whole(self) -> Self:
         amounts = (self.monthly_allowance, self.daily_bonus)
         if self.plan == "custom" and None in amounts:
-            raise ValueError("a contract says monthlyAllowance and dailyBonus")
+            raise ValueError("a custom plan requires monthlyAllowance and dailyBonus")
         if self.plan == "free" and (self.stores_included, *amounts) != (None, None, None):
-            raise ValueError("without a contract nothing is agreed")
+            raise ValueError(
+                "the free plan takes no storesIncluded, monthlyAllowance or dailyBonus; leave"
+                " them out"
+            )
         return self
 
     @property

@@ -50,7 +50,9 @@ async def retry_event(event_id: str, data: Reason) -> RetriedAnswer:
     """Let an event that failed be applied again, within seconds; audited with the reason."""
     async with service().database.transaction() as tx:
         if not await service().payment_inbox.retry(tx, event_id):
-            raise NotFound("There is no such event that failed and can be applied again.")
+            raise NotFound(
+                "No failed event with this id can be retried. Check the list of failed events."
+            )
         await audit.write(
             tx,
             "admin.payment_event.retry",

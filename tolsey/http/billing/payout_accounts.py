@@ -56,7 +56,9 @@ async def require_verified_account() -> None:
         return
     if service().settings.payments_secret_key is None:
         raise MissingCredential("PAYMENTS_SECRET_KEY")
-    raise AccountRequired("This needs a verified payout account.")
+    raise AccountRequired(
+        "This action requires a verified payout account. Connect one in your payout settings."
+    )
 
 
 async def require_seller_account(organization_id: str) -> None:
@@ -67,8 +69,8 @@ async def require_seller_account(organization_id: str) -> None:
     found = await seller_account(organization_id)
     if not found.ready:
         raise AccountRequired(
-            "Before the first listing is shown, an owner or admin of the organization needs a"
-            " verified payout account.",
+            "Your organization's first listing requires a verified payout account. Have an"
+            " owner or admin connect one.",
             missing=found.missing,
         )
 

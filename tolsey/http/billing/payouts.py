@@ -89,15 +89,20 @@ async def record_payout(data: NewPayout) -> tuple[RecordedPayoutAnswer, Created]
         )
         missing = list(paying.missing(data.kind, wanted.cents, facts))
         if "payout_account" in missing:
-            raise AccountRequired("The payee needs a verified payout account.", missing=missing)
+            raise AccountRequired(
+                "The payee has no verified payout account. Ask the payee to connect one.",
+                missing=missing,
+            )
         if missing:
             raise TaxFormRequired(
-                "Say where the payee's tax form is filed: taxForm.", missing=missing
+                "The payee's tax form is missing. Send `taxForm` with the reference of the"
+                " filed form.",
+                missing=missing,
             )
 
     paid_cents = await payouts.record_payout(running.database, wanted, allow)
     if paid_cents is None:
-        raise NotFound("There is no such payee.")
+        raise NotFound("This payee doesn't exist. Check the id in the list of payees.")
     return RecordedPayoutAnswer(
         id=wanted.id,
         kind=data.kind.value,
@@ -161,7 +166,7 @@ async def open_dashboard() -> UrlAnswer:
     account = await _existing()
     if not account.has_submitted_details:
         raise Conflict(
-            "Finish the onboarding of your payout account first.",
+            "Your payout account isn't set up yet. Complete its onboarding at Stripe first.",
             code="onboarding_unfinished",
             begin=service().settings.base_url + ACCOUNT_PATH,
         )
@@ -173,7 +178,7 @@ async def open_dashboard() -> UrlAnswer:
 async def _existing() -> PayoutAccount:
     account = await own_account()
     if account is None:
-        raise NotFound("You have no payout account.")
+        raise NotFound("You have no payout account. Connect one in your payout settings.")
     return account
 
 

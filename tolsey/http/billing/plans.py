@@ -37,10 +37,12 @@ async def _choices(organization_id: str) -> ChoicesAnswer:
     """Say what an organization has and when it can pay for a year; 401, or 404 for a stranger."""
     signed_in = await identify()
     if signed_in is None:
-        raise Unauthorized("Sign in first.")
+        raise Unauthorized(
+            "You aren't signed in, or your session has expired. Sign in and try again."
+        )
     found = await accounts.find_organization(service().database, organization_id, signed_in.user_id)
     if found is None:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     return ChoicesAnswer(
         id=found.id,
         plan=found.plan,

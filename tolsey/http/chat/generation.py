@@ -167,7 +167,9 @@ class AnswerGeneration:
         await means.post([first_look(order.organization_id, order.id, means.clock())])
         if not await generations.begin(self._means.database, row):
             raise Conflict(
-                "This answer is being made, or was: ask again with another key.", code="duplicate"
+                "This key already belongs to an answer that is in progress or complete. Use a"
+                " new key.",
+                code="duplicate",
             )
         try:
             await self._credits.pin()
@@ -191,7 +193,8 @@ class AnswerGeneration:
         tokens = self._prices.affordable(order.input_tokens, available, order.output_tokens)
         fields: dict[str, Any] = {"retry": {"maxOutputTokens": tokens}} if tokens else {}
         return PaymentRequired(
-            "The credits do not cover the longest answer that this can have.",
+            "Your credit balance doesn't cover the longest possible answer. Buy credits or"
+            " upgrade your plan.",
             code="insufficient_credits",
             required=self._credits.held,
             available=available,

@@ -26,7 +26,7 @@ class GatheredCalls:
             kept["name"] = kept["name"] or one.name
             kept["arguments"] += one.arguments
             if len(kept["arguments"]) > LONGEST_ARGUMENTS or len(self._found) > MOST_CALLS:
-                raise ModelFailed("model_failed", "The model's answer cannot be read.")
+                raise ModelFailed("model_failed", "The model's response is malformed. Try again.")
 
     @property
     def calls(self) -> Sequence[ModelCall]:

@@ -52,7 +52,7 @@ class Conversation(ApiModel):
     @classmethod
     def _asks_something(cls, messages: list[ChatTurn]) -> list[ChatTurn]:
         if messages[-1].role != "user":
-            raise ValueError("must end with a message of the user")
+            raise ValueError("must end with a user message")
         return messages
 
 
@@ -114,7 +114,10 @@ async def post_plan(data: PlanDecision) -> ChatPlanAnswer:
     store = await store_of(data.store_id)
     toolbox = await service().chat.toolbox(store, caller().user_id)
     if toolbox is None:
-        raise Unprocessable("This is no plan that you were shown.", code="plan_invalid")
+        raise Unprocessable(
+            "This plan isn't one you were shown. Ask the assistant for a new plan.",
+            code="plan_invalid",
+        )
     if data.decision == "decline":
         await toolbox.decline(data.plan)
         return ChatPlanAnswer(status="declined")
@@ -135,7 +138,7 @@ def _order(data: Conversation, organization_id: str, asked: Iterable[str]) -> Or
     most = terms.most_output(data.max_output_tokens, given)
     if most < 1:
         raise Unprocessable(
-            "The conversation is too long for the model.",
+            "The conversation is too long for the model. Start a new conversation.",
             code="conversation_too_long",
             inputTokens=given,
             limit=terms.context_tokens,

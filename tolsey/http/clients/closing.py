@@ -56,9 +56,13 @@ class _Provider:
             answer = await self._http.get(f"{self._url}/{path}")
             found = orjson.loads(answer.content) if answer.is_success else None
         except (httpx.HTTPError, orjson.JSONDecodeError) as error:
-            raise ProviderAway(f"The provider could not be asked: {error!r}.") from error
+            raise ProviderAway(
+                f"The provider is unreachable: {error!r}. Try again in a minute."
+            ) from error
         if not isinstance(found, dict):
-            raise ProviderAway(f"The provider answered {answer.status_code}.")
+            raise ProviderAway(
+                f"The provider returned status {answer.status_code}. Try again in a minute."
+            )
         return found
 
     async def close(self) -> None:
@@ -99,7 +103,7 @@ class EnvelopeProvider(_Provider):
                 ),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ProviderAway(f"The envelope is not as documented: {error!r}.") from error
+            raise ProviderAway(f"The provider's envelope is malformed: {error!r}.") from error
 
 
 class EscrowProvider(_Provider):
@@ -126,4 +130,4 @@ class EscrowProvider(_Provider):
                 and all(one["status"]["disbursed_to_beneficiary"] is True for one in parts),
             )
         except (KeyError, TypeError, InvalidOperation) as error:
-            raise ProviderAway(f"The transaction is not as documented: {error!r}.") from error
+            raise ProviderAway(f"The provider's transaction is malformed: {error!r}.") from error

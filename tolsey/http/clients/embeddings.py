@@ -55,7 +55,9 @@ class EmbeddingModel:
             return _read(response.json(), len(texts))
         except (httpx.HTTPError, ValueError) as error:
             log.warning("model.failed", fault=type(error).__name__)
-            raise ModelFailed("model_unreachable", "The model is out of reach.") from error
+            raise ModelFailed(
+                "model_unreachable", "The model is unreachable. Try again in a minute."
+            ) from error
 
 
 def _read(body: Any, count: int) -> Embedded:

@@ -128,7 +128,9 @@ class StreamingModel:
                     yield parts
         except httpx.HTTPError as error:
             log.warning("model.failed", fault=type(error).__name__)
-            raise ModelFailed("model_unreachable", "The model is out of reach.") from error
+            raise ModelFailed(
+                "model_unreachable", "The model is unreachable. Try again in a minute."
+            ) from error
 
 
 def refused(response: httpx.Response) -> ModelFailed:
@@ -137,10 +139,12 @@ def refused(response: httpx.Response) -> ModelFailed:
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         given = response.headers.get("retry-after", "")
         seconds = min(int(given), LONGEST_RETRY_AFTER) if given.isdecimal() else 1
-        return ModelFailed("model_busy", "The model is busy.", max(1, seconds))
+        return ModelFailed(
+            "model_busy", "The model is overloaded. Try again in a minute.", max(1, seconds)
+        )
     if response.status_code >= SERVER_ERRORS:
-        return ModelFailed("model_unreachable", "The model is out of reach.")
-    return ModelFailed("model_refused", "The model did not accept the request.")
+        return ModelFailed("model_unreachable", "The model is unreachable. Try again in a minute.")
+    return ModelFailed("model_refused", "The model rejected the request. Shorten it and try again.")
 
 
 async def _parts(response: httpx.Response) -> AsyncGenerator[AnswerPart]:
@@ -153,7 +157,7 @@ async def _parts(response: httpx.Response) -> AsyncGenerator[AnswerPart]:
             ended = ended or part.finish is not None
             yield part
     if not ended:
-        raise ModelFailed("model_cut", "The model broke off.")
+        raise ModelFailed("model_cut", "The model's response was interrupted. Try again.")
 
 
 async def _events(response: httpx.Response) -> AsyncGenerator[bytes]:
@@ -169,7 +173,7 @@ async def _events(response: httpx.Response) -> AsyncGenerator[bytes]:
             elif line.startswith(b"data:"):
                 data.append(line[5:].removeprefix(b" "))
         if len(waiting) + sum(map(len, data)) > LONGEST_EVENT:
-            raise ModelFailed("model_failed", "The model's answer cannot be read.")
+            raise ModelFailed("model_failed", "The model's response is malformed. Try again.")
     if data:
         yield b"\n".join(data)
 
@@ -179,9 +183,11 @@ def read(event: bytes) -> AnswerPart:
     try:
         chunk = orjson.loads(event)
     except orjson.JSONDecodeError as error:
-        raise ModelFailed("model_failed", "The model's answer cannot be read.") from error
+        raise ModelFailed(
+            "model_failed", "The model's response is malformed. Try again."
+        ) from error
     if not isinstance(chunk, dict) or chunk.get("error"):
-        raise ModelFailed("model_failed", "The model failed.")
+        raise ModelFailed("model_failed", "The model returned an error. Try again in a minute.")
     choices = chunk.get("choices")
     choice = lenient(choices[0] if isinstance(choices, list) and choices else None)
     delta = lenient(choice.get("delta"))

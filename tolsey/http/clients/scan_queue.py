@@ -45,7 +45,9 @@ class PublishedScans(ScanQueue):
                 },
             )
         except httpx.HTTPError as error:
-            raise ConnectionError("The queue could not be reached.") from error
+            raise ConnectionError(
+                "The scan queue is unreachable. Try again in a minute."
+            ) from error
         if not answer.is_success:
             raise ConnectionError(f"The queue answered {answer.status_code}.")
 

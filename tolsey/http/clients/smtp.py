@@ -57,7 +57,7 @@ class SmtpServer:
         except (OSError, TimeoutError) as error:
             raise MailDelayed(f"{type(error).__name__}: the mail server is out of reach") from error
         except ValueError as error:
-            raise MailRefused("this address cannot be written to") from error
+            raise MailRefused("this email address is not valid") from error
         return said[:ANSWER_CHARACTERS]
 
     @property

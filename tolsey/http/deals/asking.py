@@ -91,10 +91,15 @@ class DealProviders:
             raise MissingCredential("ESIGN_API_URL")
         envelope = await self._envelopes.envelope(id)
         if envelope.id != id or envelope.status != COMPLETED:
-            raise NotSaid(f"The provider says that the envelope is {envelope.status}.")
+            raise NotSaid(
+                f"The provider's envelope has the status {envelope.status}. Wait until it is completed."
+            )
         found = await deals.deal_of_signature(self._database, envelope.reference)
         if found is None:
-            raise NotSaid("The envelope is of no document of ours.")
+            raise NotSaid(
+                "The envelope doesn't belong to a document of this service. Send the envelope"
+                " of this deal's document."
+            )
         deal, signature = found
         message = CompleteEnvelope(
             deal_id=deal.id,
@@ -123,7 +128,9 @@ class DealProviders:
         is_so = transaction.is_disbursed or (said in FUNDED and transaction.is_secured)
         # Anybody can post an event: the provider's own word is what counts (rules/marketplace#providers).
         if transaction.id != id or not is_so:
-            raise NotSaid("The provider does not say so of the transaction.")
+            raise NotSaid(
+                "The provider's transaction doesn't have this status. Check it at the provider."
+            )
         named = await deals.of_escrow(self._database, id)
         # A seller names the escrow: of two who name the same one, neither is believed.
         if len(named) != 1:

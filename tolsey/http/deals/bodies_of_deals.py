@@ -123,7 +123,7 @@ class NewOffer(ApiModel):
                 raise ValueError(f"an offer of the type {self.type} needs {name}")
         financed = self.seller_financing
         if financed is not None and financed.down_payment > self.amount.amount:
-            raise ValueError("downPayment must not be more than amount")
+            raise ValueError("downPayment must not exceed amount")
         return self
 
     def offer_terms(self) -> OfferTerms:

@@ -43,4 +43,7 @@ async def _draft(party: Party, offer_id: str) -> OfferDraft:
         found = await deals.draft_of(service().database, offer_id, side)
         if found is not None:
             return found
-    raise NotFound("Nothing is prepared for this offer.")
+    raise NotFound(
+        "No answer has been prepared for this offer. Answer the offer yourself, or ask an agent"
+        " to prepare one."
+    )

@@ -44,7 +44,10 @@ async def make_offer(deal_id: str, data: NewOffer) -> tuple[DealAnswer, Created]
     """Offer to buy, once the NDA is signed."""
     party = await party_to(deal_id)
     if party.side() is not Side.BUYER:
-        raise Forbidden("A seller counters an offer: the first one is the buyer's to make.")
+        raise Forbidden(
+            "A seller can't make the first offer. Wait for the buyer's offer, then make a"
+            " counteroffer."
+        )
     message = MakeOffer(
         deal_id=deal_id,
         offer_id=new_id("offer"),
@@ -95,8 +98,12 @@ async def party_to_offer(offer_id: str) -> Party:
     """Tell who the caller is in the deal of an offer; 404 for who is nobody in it."""
     found = await deals.deal_of_offer(service().database, offer_id)
     if found is None:
-        raise NotFound("There is no such offer.")
+        raise NotFound(
+            "This offer doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     try:
         return await party_to(found[0].id)
     except NotFound as error:
-        raise NotFound("There is no such offer.") from error
+        raise NotFound(
+            "This offer doesn't exist, or you don't have access to it. Check the link or the id."
+        ) from error

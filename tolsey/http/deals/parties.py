@@ -60,7 +60,11 @@ class Party:
     def _speaking(self, sides: Sequence[Side]) -> Side:
         may = [side for side in sides if RANKS[self.roles[side]] >= RANKS["admin"]]
         if not may:
-            raise Forbidden("Only a role of admin or more may do this.", required="admin")
+            raise Forbidden(
+                "Only an owner or admin can do this. Ask one of them to do it, or to change"
+                " your role.",
+                required="admin",
+            )
         return may[0]
 
 
@@ -69,7 +73,9 @@ async def party_to(deal_id: str) -> Party:
     database, user_id = service().database, caller().user_id
     deal = await deals.find(database, deal_id)
     if deal is None:
-        raise NotFound("There is no such deal.")
+        raise NotFound(
+            "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     roles: dict[Side, str] = {}
     for side, organization_id in ((Side.BUYER, deal.buyer_id), (Side.SELLER, deal.seller_id)):
         role = await accounts.role_in(database, user_id, organization_id)
@@ -77,7 +83,9 @@ async def party_to(deal_id: str) -> Party:
             roles[side] = role
     operates = await is_administrator()
     if not roles and not operates:
-        raise NotFound("There is no such deal.")
+        raise NotFound(
+            "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return Party(deal, roles, operates)
 
 
@@ -85,11 +93,15 @@ async def signature_of(signature_id: str) -> tuple[Party, LegalSignature]:
     """Tell who the caller is in the deal of a document; 404 for who is nobody in it."""
     found = await deals.deal_of_signature(service().database, signature_id)
     if found is None:
-        raise NotFound("There is no such document.")
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     try:
         return await party_to(found[0].id), found[1]
     except NotFound as error:
-        raise NotFound("There is no such document.") from error
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        ) from error
 
 
 async def may_sell(organization_id: str) -> bool:

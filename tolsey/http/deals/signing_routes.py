@@ -90,7 +90,9 @@ async def request_signature(
     )
     offered = await listings.find(running.database, deal.listing_id)
     if offered is None:
-        raise NotFound("There is no such deal.")
+        raise NotFound(
+            "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     figures, agreed = await named_figures(data.document_type, deal_id, offered)
     names = await accounts.names_of(running.database, [deal.seller_id, deal.buyer_id])
     document = papers.written(
@@ -151,7 +153,9 @@ async def read_document(signature_id: str) -> Annotated[Response, Media("text/ht
         await ask(listing(party.deal.listing_id), message)
     text = await deals.document(service().database, signature.document_sha256)
     if text is None:
-        raise NotFound("There is no such document.")
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     response = Response(text.encode(), content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["Cache-Control"] = "private, no-store"
@@ -198,7 +202,10 @@ async def void_document(signature_id: str, data: Declined) -> LegalSignatureAnsw
     party, signature = await signature_of(signature_id)
     # Who asked for it takes it back, or an operator (rules/marketplace#signatures).
     if signature.requested_by != caller().user_id and not party.operates:
-        raise Forbidden("Only who asked for this document can take it back.")
+        raise Forbidden(
+            "Only the user who requested the signatures can withdraw this document. Ask them to"
+            " withdraw it."
+        )
     return await _ended(party, signature_id, "void", side=party.role, reason=data.reason)
 
 

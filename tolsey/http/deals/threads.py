@@ -42,7 +42,9 @@ async def request_access(listing_id: str, data: AccessRequest) -> tuple[DealAnsw
     await member_of(data.organization_id, at_least="admin")
     view = await listings.find(service().database, listing_id)
     if view is None or view.listing.status not in PUBLIC_STATUSES:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     message = RequestAccess(
         deal_id=new_id("deal"),
         buyer_id=data.organization_id,

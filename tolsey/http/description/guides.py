@@ -63,7 +63,9 @@ async def read(slug: str) -> Response:
     """Show a document."""
     await identify()
     if slug not in sources():
-        raise NotFound("There is no such document.")
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     # A long one takes a tenth of a second to write, for which nobody else waits.
     guide = await anyio.to_thread.run_sync(guide_of, slug)
     return shown(GuidePage(titles=titles(), slug=slug, guide=guide))

@@ -167,7 +167,7 @@ async def show_operation(group: str, operation: str) -> Response:
     within = _found(known, group)
     wanted = next((one for one in within.operations if one.id == operation), None)
     if wanted is None:
-        raise NotFound("There is no such route.")
+        raise NotFound("The API has no such endpoint. Check the list of endpoints.")
     return shown(described(known, within, wanted))
 
 
@@ -229,7 +229,7 @@ def _contents(
 
 def _found(known: Reference, slug: str) -> RouteGroup:
     if slug not in known.groups:
-        raise NotFound("There is no such group of routes.")
+        raise NotFound("The API reference has no such section. Check the list of sections.")
     return known.groups[slug]
 
 

@@ -68,10 +68,12 @@ def type_of(content_type: str, name: str) -> FileType:
     """Find a type by what a file claims to be. Raises FileRefused."""
     found = TYPES.get(content_type)
     if found is None:
-        raise FileRefused(f"Files of this type are not taken. Send one of {', '.join(TYPES)}.")
+        raise FileRefused(
+            f"This file type isn't supported. Upload one of these types: {', '.join(TYPES)}."
+        )
     if PurePosixPath(name).suffix.lower() not in found.suffixes:
         raise FileRefused(
-            f"A file of the type {content_type} has a name that ends {' or '.join(found.suffixes)}."
+            f"The file's name doesn't match its type {content_type}. Rename it to end in {' or '.join(found.suffixes)}."
         )
     return found
 
@@ -89,28 +91,39 @@ async def inspected(chunks: AsyncIterator[bytes], wanted: FileType) -> AsyncGene
         # What must not be there may lie across two chunks.
         looked_at = tail + chunk
         if any(one in looked_at for one in never):
-            raise FileRefused("The file holds something that could run: send a plain copy of it.")
+            raise FileRefused(
+                "The file contains macros, scripts or a virus signature. Upload a copy without"
+                " active content."
+            )
         tail = looked_at[-kept:]
         if decoder is not None:
             _check_text(decoder, chunk)
         yield chunk
     if not head:
-        raise FileRefused("The file is empty.")
+        raise FileRefused("The file is empty. Choose another file.")
     if wanted.begins is not None and not wanted.begins(head):
-        raise FileRefused("The file is not of the type that it claims to be.")
+        raise FileRefused(
+            "The file's content doesn't match its type. Export the file again and upload the"
+            " new copy."
+        )
     if decoder is not None:
         _check_text(decoder, b"", final=True)
 
 
 def _check_head(wanted: FileType, head: bytes) -> None:
     if wanted.begins is not None and len(head) == HEAD_BYTES and not wanted.begins(head):
-        raise FileRefused("The file is not of the type that it claims to be.")
+        raise FileRefused(
+            "The file's content doesn't match its type. Export the file again and upload the"
+            " new copy."
+        )
 
 
 def _check_text(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> None:
     try:
         decoder.decode(chunk, final)
     except UnicodeDecodeError as error:
-        raise FileRefused("Text is taken in UTF-8: save the file so.") from error
+        raise FileRefused(
+            "The file is not encoded in UTF-8. Save it as UTF-8 and upload it again."
+        ) from error
     if b"\0" in chunk:
-        raise FileRefused("The file is no text.")
+        raise FileRefused("The file is not a text file. Save it as plain text in UTF-8.")

@@ -18,13 +18,17 @@ tag_blueprint(routes, ["Files"])
 
 def no_such_file() -> NotFound:
     """Say so of what is not there, is not theirs, or has served its time."""
-    return NotFound("There is no such file. Files are kept for a while only.")
+    return NotFound(
+        "This file doesn't exist or has expired. Ask for it to be uploaded or created again."
+    )
 
 
 def files_unavailable() -> Unavailable:
     """Refuse for now."""
     return Unavailable(
-        "Files are out of reach. Try again in a minute.", code="files_unavailable", retryAfter=60
+        "The file storage is unreachable. Try again in a minute.",
+        code="files_unavailable",
+        retryAfter=60,
     )
 
 

@@ -71,7 +71,10 @@ def _storefront_of(view: ListingView, at: datetime) -> str:
     domain = domain_named(record.primary_domain or record.shop_domain or "")
     # Only books that were read can be compared with what is seen from outside.
     if record.state != VerificationState.VERIFIED or domain is None:
-        raise Conflict("Verify the listing's revenue by its shop first.", code="not_verified")
+        raise Conflict(
+            "The listing's revenue isn't verified by its shop yet. Verify it first.",
+            code="not_verified",
+        )
     return domain
 
 

@@ -57,7 +57,10 @@ async def add_competitor(
     store = await store_of(store_id)
     domain, database = required_domain(data.domain), service().database
     if await registry.suppressions(database, [domain]):
-        raise Conflict("The owner of this domain asked to be left alone.", code="suppressed")
+        raise Conflict(
+            "The owner of this domain opted out of scans. Choose another competitor.",
+            code="suppressed",
+        )
     plan = plans.BY_CODE[(await organization_of(store.organization_id)).plan]
     wanted = Competitor(store_id=store_id, domain=domain, added_by=caller().user_id, added_at=now())
     async with database.transaction() as tx:
@@ -65,7 +68,7 @@ async def add_competitor(
     if added is None:
         most = plan.competitors_per_store or 0
         raise PaymentRequired(
-            f"The plan lets a store name {most} competitors.",
+            f"Your plan includes {most} competitors per store. Remove one, or upgrade your plan.",
             code="competitor_limit",
             plan=plans.proposed_for_competitors(most + 1),
         )
@@ -102,7 +105,9 @@ async def competitor_of(store_id: str, domain: str) -> Competitor:
     """Read a competitor of a store. Raises NotFound where it is none."""
     found = await competitors.load(service().database, store_id, [required_domain(domain)])
     if not found:
-        raise NotFound("The store does not compete with this domain.")
+        raise NotFound(
+            "This domain isn't one of the store's competitors. Add it as a competitor first."
+        )
     return found[0]
 
 
@@ -113,5 +118,7 @@ async def remove_competitor(store_id: str, domain: str) -> tuple[NoBody, NoConte
     await store_of(store_id)
     async with service().database.transaction() as tx:
         if not await competitors.remove(tx, store_id, required_domain(domain)):
-            raise NotFound("The store does not compete with this domain.")
+            raise NotFound(
+                "This domain isn't one of the store's competitors. Add it as a competitor first."
+            )
     return "", 204

@@ -144,7 +144,10 @@ async def compare_competitors(store_id: str) -> Response:
     kept = {one.domain for one in await competitors.load(database, store_id, domains)}
     domains = [one for one in domains if one in kept]
     if not domains:
-        raise NotFound(_("Choose up to %(most)s competitors first.") % {"most": MOST_COMPARED})
+        raise NotFound(
+            _("No competitors are selected. Select up to %(most)s to compare.")
+            % {"most": MOST_COMPARED}
+        )
     known = await registry.load(database, domains)
     shops = [showing.line_of(one, known.get(one), at) for one in domains]
     books = await own_facts(row, at)

@@ -259,7 +259,10 @@ async def get_scan(scan_id: str) -> ScanAnswer:
     await _count()
     scan = await registry.find_scan(service().database, scan_id)
     if scan is None or scan.organization_id != key_holder().organization_id:
-        raise NotFound("There is no such scan.")
+        raise NotFound(
+            "This scan doesn't exist, has expired, or belongs to another organization. Start a"
+            " new scan."
+        )
     return ScanAnswer.of(scan, service().settings.provider_keys)
 
 
@@ -287,7 +290,7 @@ async def _known(domain: str) -> StorefrontRow:
     named = domain_named(domain)
     row = await registry.find(service().database, named) if named is not None else None
     if row is None:
-        raise NotFound("The registry has no such shop. Ask for a scan of it first.")
+        raise NotFound("The registry has no data for this shop. Request a scan first.")
     return row
 
 
@@ -295,7 +298,9 @@ def _listed(text: str, most: int) -> list[str]:
     """Read domains that are written with commas. Raises Unprocessable."""
     found = list(dict.fromkeys(required_domain(one) for one in text.split(",")))
     if len(found) > most:
-        raise Unprocessable(f"Name {most} domains at the most.", code="too_many_domains")
+        raise Unprocessable(
+            f"The request names too many domains. Send at most {most}.", code="too_many_domains"
+        )
     return found
 
 

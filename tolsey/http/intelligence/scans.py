@@ -59,7 +59,7 @@ async def scan_storefront(data: ScanOrder) -> ScanReportAnswer | AcceptedOperati
     scan = await scanned(domain, await ask(storefront(domain), message))
     if scan.state == "failed":
         raise Refusal(
-            "The scan failed here, not at the storefront. Try again in a minute.",
+            "The scan failed because of an error on our side. Try again in a minute.",
             status=502,
             code="scan_failed",
         )

@@ -224,7 +224,9 @@ async def _seen(store_id: str) -> tuple[StoreRow, bool]:
     """Find a store of the caller's, and tell whether they may act on its launch."""
     found = await stores.find_for(service().database, store_id, caller().user_id)
     if found is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     row, role = found
     return row, RANKS[role] >= RANKS["admin"]
 
@@ -297,12 +299,20 @@ async def decide_on_page(store_id: str, milestone: str, action: Action) -> Respo
 async def _ran(store_id: str, milestone: str, *, dry_run: bool) -> Response:
     known = PLAYBOOK.milestones.get(milestone)
     if known is None:
-        raise NotFound("The playbook has no such milestone.")
+        raise NotFound(
+            "The playbook has no milestone with this name. Check the names in the launch overview."
+        )
     try:
         body = RunBody(store_id=store_id, skill=known.skill, dry_run=dry_run, force=True)
         ran = await api.run_skill(data=body)
     except (ValidationError, Refusal) as wrong:
-        refusal = wrong if isinstance(wrong, Refusal) else NotFound("There is no such store.")
+        refusal = (
+            wrong
+            if isinstance(wrong, Refusal)
+            else NotFound(
+                "This store doesn't exist, or you don't have access to it. Check the link or the id."
+            )
+        )
         again = await _milestone(store_id, milestone, filled=filled_again({}, refusal))
         return shown(again, refusal=refusal)
     if not dry_run:
@@ -321,7 +331,9 @@ async def _milestone(store_id: str, milestone: str, **more: Any) -> MilestonePag
     launch = await running.launch_of(service(), store_id)
     one = launch.milestones.get(milestone)
     if one is None:
-        raise NotFound("The playbook has no such milestone.")
+        raise NotFound(
+            "The playbook has no milestone with this name. Check the names in the launch overview."
+        )
     connection = (await connections.load(service().database, [store_id]))[store_id].connection
     forecast = await running.forecast(service(), launch)
     audited = launch.milestones["foundation.audit"].result

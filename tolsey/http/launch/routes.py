@@ -152,7 +152,7 @@ async def run_skill(data: RunBody) -> MilestoneRunAnswer:
     await store_of(data.store_id, at_least="admin")
     found = PLAYBOOK.by_skill(data.skill)
     if found is None:
-        raise NotFound("No milestone of the playbook takes this skill.")
+        raise NotFound("No milestone in the playbook uses this skill. Check the skill's name.")
     if data.dry_run:
         return await running.rehearse(service(), data.store_id, found.id)
     return await running.run(

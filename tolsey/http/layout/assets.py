@@ -48,6 +48,6 @@ async def asset(name: str) -> Response:
     """Answer with an asset; one of another release has another address, and is not here."""
     content = CONTENTS.get(name)
     if content is None:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("This page or endpoint doesn't exist. Check the address.")
     kind = TYPES[name.rpartition(".")[2]]
     return Response(content, content_type=kind, headers={"Cache-Control": FOR_GOOD})

@@ -23,7 +23,7 @@ SHOWN: Final = 100
 CHOICES: Final = "/account/mails"
 CHOSEN: Final[Sequence[MailTopic]] = tuple(one for one in KINDS if one is not MailTopic.STATUS)
 """What somebody with an account chooses; what breaks and mends is told to whoever subscribed to it."""
-NO_SUCH: Final = "This address is not one of ours, or not whole. Copy it from the mail again."
+NO_SUCH: Final = "This link is invalid or incomplete. Copy it from the email again."
 HTML_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 routes = Blueprint("mail_pages", __name__)
@@ -114,7 +114,7 @@ async def read_mail(mail_id: str) -> Response:
     require_own_machine()
     mail = await mails.find(service().database, mail_id)
     if mail is None:
-        raise NotFound("There is no such mail.")
+        raise NotFound("This email doesn't exist. Check the list of emails.")
     content = service().mail.content(mail)
     lines = [line for line in content.text.splitlines() if line] if content else []
     return shown(MailPage(mail, lines))
@@ -128,7 +128,10 @@ async def read_mail_as_html(mail_id: str) -> Response:
     mail = await mails.find(service().database, mail_id)
     content = mail and service().mail.content(mail)
     if not content:
-        raise NotFound("There is no such mail, or it is over and what it said is not kept.")
+        raise NotFound(
+            "This email doesn't exist, or its content was already deleted. Check the list of"
+            " emails."
+        )
     response = Response(content.html, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = HTML_POLICY
     return response

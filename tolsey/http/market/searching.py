@@ -43,7 +43,7 @@ class MarketQuery(PageQuery):
         if self.currency is None and (
             self.sort != "newest" or any(one is not None for one in given)
         ):
-            raise ValueError("amounts are compared in one currency: give currency")
+            raise ValueError("amounts can be compared only in one currency; send currency")
         return self
 
     @property

@@ -39,7 +39,9 @@ async def watch_listing(listing_id: str) -> tuple[NoBody, NoContent]:
     """Watch a listing; its seller learns how many do, and not who."""
     view = await listings.find(service().database, listing_id)
     if view is None or view.listing.status not in PUBLIC_STATUSES:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     await market.watch(service().database, listing_id, caller().user_id, now())
     return "", 204
 
@@ -49,5 +51,5 @@ async def watch_listing(listing_id: str) -> tuple[NoBody, NoContent]:
 async def unwatch_listing(listing_id: str) -> tuple[NoBody, NoContent]:
     """Watch a listing no longer."""
     if not await market.unwatch(service().database, listing_id, caller().user_id):
-        raise NotFound("You do not watch such a listing.")
+        raise NotFound("This listing isn't on your watchlist. Check the id.")
     return "", 204

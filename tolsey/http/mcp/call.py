@@ -27,6 +27,6 @@ class ToolCall:
         if capability not in self.request.capabilities:
             raise RpcError(
                 wire.MISSING_CAPABILITY,
-                f"The client does not declare the capability {capability}.",
+                f"The client doesn't declare the capability {capability}. Use a client that supports it.",
                 {"requiredCapabilities": {capability: {}}},
             )

@@ -47,7 +47,9 @@ class Door:
             self._resources.described(path, on_subaddress=True) if self._on_subaddress else None
         )
         if described is None or scope["method"] not in {"GET", "HEAD", "OPTIONS"}:
-            denied = Denied(404, "not_found", "There is nothing at this address.")
+            denied = Denied(
+                404, "not_found", "This page or endpoint doesn't exist. Check the address."
+            )
             await answer_denied(scope, send, denied)
         elif scope["method"] == "OPTIONS":
             await answer_whole(send, 204, METADATA_HEADERS)

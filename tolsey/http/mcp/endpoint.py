@@ -98,14 +98,23 @@ class OwnAddresses:
         for name, value in headers:
             if name == b"origin":
                 if not self._is_ours(value.lower()):
-                    raise Denied(403, "foreign_origin", "The Origin is not one of this service.")
+                    raise Denied(
+                        403,
+                        "foreign_origin",
+                        "The Origin header isn't allowed. Send the service's own origin, or none.",
+                    )
                 cors = (
                     (b"access-control-allow-origin", value),
                     (b"access-control-expose-headers", b"www-authenticate, retry-after"),
                     (b"vary", b"origin"),
                 )
             if name == b"host" and self._local and not self._is_here(value.lower()):
-                raise Denied(403, "foreign_host", "The Host is not this machine.")
+                raise Denied(
+                    403,
+                    "foreign_host",
+                    "The Host header doesn't name this machine. Use localhost or the service's"
+                    " own host.",
+                )
         return cors
 
     def _is_here(self, host: bytes) -> bool:
@@ -205,7 +214,11 @@ class Endpoint:
             return away.body(request.id), away
         except Exception:
             log.exception("mcp.request_failed", method=request.method)
-            failed = RpcError(wire.INTERNAL_ERROR, "Something went wrong on our side.")
+            failed = RpcError(
+                wire.INTERNAL_ERROR,
+                "Something went wrong on our side. Try again, and quote the request id if you"
+                " contact support.",
+            )
             return failed.body(request.id), failed
         return {"jsonrpc": "2.0", "id": request.id, "result": result}, None
 
@@ -216,7 +229,7 @@ def _refusal_of(error: RuntimeFault | StorageUnavailable) -> Refusal:
         return refusal_of_storage(error)
     if isinstance(error, DeadlineExceeded):
         return refusals.Unavailable(
-            "The answer did not come in time. Try again.", code="deadline_exceeded", retryAfter=1
+            "The request timed out. Try again.", code="deadline_exceeded", retryAfter=1
         )
     return refusal_of_fault(error)
 
@@ -269,9 +282,12 @@ def _parsed(body: bytes) -> Any:
 
 def _batch(messages: list[Any]) -> list[Any]:
     if not 0 < len(messages) <= MOST_IN_A_BATCH:
-        raise RpcError(wire.INVALID_REQUEST, f"A batch has 1 to {MOST_IN_A_BATCH} messages.")
+        raise RpcError(
+            wire.INVALID_REQUEST,
+            f"The batch has an invalid size. Send 1 to {MOST_IN_A_BATCH} messages.",
+        )
     if any(isinstance(one, dict) and one.get("method") == "initialize" for one in messages):
-        raise RpcError(wire.INVALID_REQUEST, "initialize is never part of a batch.")
+        raise RpcError(wire.INVALID_REQUEST, "initialize can't be part of a batch. Send it alone.")
     return messages
 
 
@@ -284,14 +300,18 @@ def _too_slow(request: Request) -> tuple[dict[str, Any], RpcError]:
 
 def _require_post(scope: Scope) -> None:
     if scope["method"] != "POST":
-        detail = "Messages are posted; there is no stream to get and no session to delete."
+        detail = "This endpoint accepts POST only. It has no event stream and no sessions."
         raise Denied(405, "method_not_allowed", detail, ((b"allow", b"POST"),))
 
 
 def _require_json(headers: Headers) -> None:
     sent = next((value for name, value in headers if name == b"content-type"), b"")
     if sent.partition(b";")[0].strip().lower() != b"application/json":
-        raise Denied(415, "unsupported_media_type", "A message is sent as application/json.")
+        raise Denied(
+            415,
+            "unsupported_media_type",
+            "The message has the wrong content type. Send it as application/json.",
+        )
 
 
 async def answer_denied(scope: Scope, send: Send, denied: Denied, cors: Headers = ()) -> None:

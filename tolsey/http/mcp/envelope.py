@@ -46,7 +46,9 @@ def header(headers: Headers, name: bytes) -> bytes | None:
     """
     found = [value for sent, value in headers if sent == name]
     if len(found) > 1:
-        raise RpcError(wire.HEADER_MISMATCH, f"The header {name.decode()} is sent twice.")
+        raise RpcError(
+            wire.HEADER_MISMATCH, f"The header {name.decode()} is repeated. Send it once."
+        )
     return found[0].strip(EDGES) if found else None
 
 
@@ -77,12 +79,16 @@ def read(message: Any, headers: Headers, revision: str | None) -> Request:
     """Read one message. Raises RpcError with the code that says what is wrong with it."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise RpcError(
-            wire.INVALID_REQUEST, "The body must be one JSON-RPC request or notification."
+            wire.INVALID_REQUEST,
+            "The body is not a JSON-RPC request or notification. Send exactly one.",
         )
     method, params = message.get("method"), message.get("params")
     params = {} if params is None else params
     if not isinstance(method, str) or not isinstance(params, dict):
-        raise RpcError(wire.INVALID_REQUEST, "A message names a method and has named parameters.")
+        raise RpcError(
+            wire.INVALID_REQUEST,
+            "The message is invalid. Send a method name, and parameters as an object.",
+        )
     request_id = _id(message)
     if revision is not None:
         capabilities: Mapping[str, Any] = {}
@@ -105,7 +111,9 @@ def _id(message: Mapping[str, Any]) -> str | int | None:
         return None
     found = message["id"]
     if isinstance(found, bool) or not isinstance(found, str | int) or oddity(found):
-        raise RpcError(wire.INVALID_REQUEST, "The id of a request is a text or a whole number.")
+        raise RpcError(
+            wire.INVALID_REQUEST, "The request id is invalid. Send a string or an integer."
+        )
     return found
 
 
@@ -124,11 +132,16 @@ def _modern(
     missing = [key for key in wanted if key not in said]
     if missing:
         raise RpcError(
-            wire.INVALID_PARAMS, f"_meta lacks {', '.join(missing)}.", {"missing": missing}
+            wire.INVALID_PARAMS,
+            f"_meta lacks {', '.join(missing)}. Add the missing keys.",
+            {"missing": missing},
         )
     version, capabilities = said[wire.PROTOCOL_VERSION], said[wire.CLIENT_CAPABILITIES]
     if not isinstance(version, str) or not isinstance(capabilities, dict):
-        raise RpcError(wire.INVALID_PARAMS, "_meta names a version and an object of capabilities.")
+        raise RpcError(
+            wire.INVALID_PARAMS,
+            "_meta is invalid. Send a protocol version and a capabilities object.",
+        )
     _match(headers, wire.VERSION_HEADER, version)
     _match(headers, wire.METHOD_HEADER, method)
     if method in wire.NAMED:
@@ -141,15 +154,21 @@ def _match(headers: Headers, name: bytes, said: Any) -> None:
     """Refuse a header that does not repeat what the body says."""
     sent = header(headers, name)
     if sent is None:
-        raise RpcError(wire.HEADER_MISMATCH, f"The header {name.decode()} is missing.")
+        raise RpcError(
+            wire.HEADER_MISMATCH,
+            f"The header {name.decode()} is missing. Send it with the request.",
+        )
     if not isinstance(said, str) or decoded(sent) != said:
-        raise RpcError(wire.HEADER_MISMATCH, f"The header {name.decode()} is not as in the body.")
+        raise RpcError(
+            wire.HEADER_MISMATCH,
+            f"The header {name.decode()} doesn't match the body. Send the same value in both.",
+        )
 
 
 def _require_support(version: str) -> None:
     if version != wire.MODERN:
         raise RpcError(
             wire.UNSUPPORTED_VERSION,
-            "This revision of the protocol is not served.",
+            "This protocol revision isn't supported. Use one of the supported revisions.",
             {"supported": list(wire.SUPPORTED), "requested": version},
         )

@@ -106,7 +106,7 @@ def require(principal: Principal, scopes: frozenset[str]) -> None:
     )
     raise RpcError(
         FORBIDDEN,
-        f"This needs the scope {written(needed)}.",
+        f"This requires the scope {written(needed)}. Authorize again with that scope.",
         {"code": "insufficient_scope", "scope": wanted, "held": held, "needed": needed},
         status=FORBIDDEN,
         headers=((b"www-authenticate", challenge.encode()),),
@@ -153,7 +153,7 @@ def _unauthorized(resource: StoreResource, error: str | None) -> Denied:
     challenge = f'Bearer resource_metadata="{resource.metadata}", scope="{written(DEFAULT)}"'
     if error is not None:
         challenge = f'{challenge}, error="{error}"'
-    detail = "An access token for this address is needed."
+    detail = "The access token is missing or belongs to another resource. Authorize for this URL and send the token."
     return Denied(401, "unauthorized", detail, ((b"www-authenticate", challenge.encode()),))
 
 

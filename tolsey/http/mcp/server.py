@@ -34,8 +34,8 @@ MOST_COMPLETIONS: Final = 100
 INVALID_ARGUMENTS: Final = "invalid_arguments"
 ARGUMENTS: Final = "arguments"
 BEYOND_ROLE: Final = (
-    "The role of this user in the organization does not include this, and no consent can add it:"
-    " an owner or admin has to do it."
+    "The user's role in the organization doesn't allow this, and new consent won't change that."
+    " Ask an owner or admin to do it."
 )
 KINDS: Final = {
     "elicitation/create": "elicitation",
@@ -108,13 +108,16 @@ class McpServer:
         methods = self._modern if request.is_modern else self._handshake
         method = methods.get(request.method)
         if method is None:
-            raise RpcError(wire.METHOD_NOT_FOUND, f"There is no method {request.method[:100]!r}.")
+            raise RpcError(
+                wire.METHOD_NOT_FOUND,
+                f"The method {request.method[:100]!r} isn't supported. Use a method of the protocol.",
+            )
         call = ToolCall(request, principal)
         # What a tool is given is the model's to mend; all else is its client's.
         said = {name: one for name, one in request.params.items() if name != ARGUMENTS}
         odd = oddity(said if request.method == "tools/call" else request.params)
         if odd is not None:
-            raise RpcError(wire.INVALID_PARAMS, f"The parameters hold {odd}.")
+            raise RpcError(wire.INVALID_PARAMS, f"The parameters contain {odd}. Remove it.")
         if request.method in wire.NAMED and request.is_modern:
             self._take_input(call)
         result = await method(call)
@@ -172,19 +175,25 @@ class McpServer:
     def _page(call: ToolCall, name: str, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Answer a whole list: it has one page, so no cursor was ever given out."""
         if call.request.params.get("cursor") not in (None, ""):
-            raise RpcError(wire.INVALID_PARAMS, "There is no such cursor.")
+            raise RpcError(
+                wire.INVALID_PARAMS,
+                "The cursor isn't valid for this list. Start again from the first page.",
+            )
         return {name: listed}
 
     async def _call(self, call: ToolCall) -> Mapping[str, Any]:
         params = call.request.params
         tool = self.registry.tools.get(_text(params, "name"))
         if tool is None:
-            raise RpcError(wire.INVALID_PARAMS, "There is no such tool.")
+            raise RpcError(
+                wire.INVALID_PARAMS,
+                "There is no tool with this name. List the tools with tools/list.",
+            )
         given = params.get(ARGUMENTS)
         given = {} if given is None else given
         if not isinstance(given, dict):
             await tool.turned_away(call, INVALID_ARGUMENTS)
-            raise RpcError(wire.INVALID_PARAMS, "arguments must be an object.")
+            raise RpcError(wire.INVALID_PARAMS, "arguments is invalid. Send an object.")
         # Whom a role keeps from a tool no consent helps, so they are sent to none (rules/agents#scopes).
         if not self._grantable(call.principal, tool.scopes_of_all):
             await tool.turned_away(call, "forbidden")
@@ -226,22 +235,32 @@ class McpServer:
     @staticmethod
     def _no_resource(call: ToolCall, uri: str) -> RpcError:
         code = wire.INVALID_PARAMS if call.request.is_modern else wire.RESOURCE_NOT_FOUND
-        return RpcError(code, "There is no such resource.", {"uri": uri})
+        return RpcError(
+            code,
+            "There is no resource with this URI. List the resources with resources/list.",
+            {"uri": uri},
+        )
 
     async def _prompt(self, call: ToolCall) -> Mapping[str, Any]:
         params = call.request.params
         prompt = self.registry.prompts.get(_text(params, "name"))
         if prompt is None:
-            raise RpcError(wire.INVALID_PARAMS, "There is no such prompt.")
+            raise RpcError(
+                wire.INVALID_PARAMS,
+                "There is no prompt with this name. List the prompts with prompts/list.",
+            )
         given = params.get(ARGUMENTS)
         given = {} if given is None else given
         if isinstance(given, dict):
             given = {name: one for name, one in given.items() if one is not None}
         if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
-            raise RpcError(wire.INVALID_PARAMS, "The arguments of a prompt are texts.")
+            raise RpcError(wire.INVALID_PARAMS, "The prompt's arguments are invalid. Send strings.")
         missing = [one.name for one in prompt.arguments if one.required and one.name not in given]
         if missing:
-            raise RpcError(wire.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}.")
+            raise RpcError(
+                wire.INVALID_PARAMS,
+                f"The prompt requires {', '.join(missing)}. Add the missing arguments.",
+            )
         messages = await prompt.get(call, given)
         if isinstance(messages, InputRequired):
             return self._ask(call, messages)
@@ -251,7 +270,9 @@ class McpServer:
         params = call.request.params
         ref, argument = params.get("ref"), params.get("argument")
         if not isinstance(ref, dict) or not isinstance(argument, dict):
-            raise RpcError(wire.INVALID_PARAMS, "A completion is of an argument of a reference.")
+            raise RpcError(
+                wire.INVALID_PARAMS, "The completion request is invalid. Send `ref` and `argument`."
+            )
         known = self._referred(ref).completions.get(_text(argument, "name"))
         found = await known(call, _text(argument, "value")) if known is not None else ()
         values = list(found[:MOST_COMPLETIONS])
@@ -271,7 +292,9 @@ class McpServer:
                     (one for one in self.registry.templates if one.uri_template == uri), None
                 )
         if found is None:
-            raise RpcError(wire.INVALID_PARAMS, "There is nothing of that name to complete.")
+            raise RpcError(
+                wire.INVALID_PARAMS, "There is no prompt or resource with this name. Check `ref`."
+            )
         return found
 
     def _take_input(self, call: ToolCall) -> None:
@@ -280,18 +303,24 @@ class McpServer:
         responses, sealed = request.params.get("inputResponses"), request.params.get("requestState")
         if responses is not None:
             if not isinstance(responses, dict):
-                raise RpcError(wire.INVALID_PARAMS, "inputResponses must be an object.")
+                raise RpcError(wire.INVALID_PARAMS, "inputResponses is invalid. Send an object.")
             call.responses = responses
         if sealed is not None:
             if not isinstance(sealed, str):
-                raise RpcError(wire.INVALID_PARAMS, "requestState must be a text.")
+                raise RpcError(
+                    wire.INVALID_PARAMS,
+                    "requestState is invalid. Send the string from the earlier response.",
+                )
             who = self._name_of(call.principal)
             call.state = self._states.take(sealed, request.method, request.params, who)
 
     def _ask(self, call: ToolCall, wanted: InputRequired) -> Mapping[str, Any]:
         """Ask the client for input, of kinds that it declared; before 2026-07-28 nobody can."""
         if not call.request.is_modern:
-            raise RpcError(wire.INVALID_REQUEST, "This needs a client of revision 2026-07-28.")
+            raise RpcError(
+                wire.INVALID_REQUEST,
+                "This call requires protocol revision 2026-07-28. Use a client that supports it.",
+            )
         for one in wanted.requests.values():
             call.require(KINDS[one["method"]])
         asked: dict[str, Any] = {"resultType": "input_required"}
@@ -315,7 +344,10 @@ def answer_to(call: ToolCall, name: str, method: str) -> Mapping[str, Any] | Non
     if found is None:
         return None
     if not isinstance(found, dict) or ANSWERS[method] not in found:
-        raise RpcError(wire.INVALID_PARAMS, f"The answer {name[:100]!r} is not to {method}.")
+        raise RpcError(
+            wire.INVALID_PARAMS,
+            f"The response {name[:100]!r} doesn't belong to a request of type {method}. Send the responses that were requested.",
+        )
     return found
 
 
@@ -326,7 +358,10 @@ async def _run(tool: Tool, call: ToolCall, given: Mapping[str, Any]) -> ToolResu
         return await tool.run(call, tool.read(given))
     except InvalidArguments as error:
         await tool.turned_away(call, INVALID_ARGUMENTS)
-        return failure("The arguments are not valid.", problems=list(error.problems))
+        return failure(
+            "The arguments are invalid. Correct the fields that the error names.",
+            problems=list(error.problems),
+        )
     except ToolFailed as error:
         return failure(error.message, **error.fields)
 
@@ -347,5 +382,5 @@ def failure(message: str, **fields: Any) -> ToolResult:
 def _text(holder: Mapping[str, Any], name: str) -> str:
     found = holder.get(name)
     if not isinstance(found, str):
-        raise RpcError(wire.INVALID_PARAMS, f"{name} must be a text.")
+        raise RpcError(wire.INVALID_PARAMS, f"{name} is invalid. Send a string.")
     return found

@@ -47,10 +47,14 @@ class RequestStates:
             kept = json.loads(self._sealer.open(sealed, _bound(method, params, principal)))
         except ValueError as error:
             raise RpcError(
-                wire.INVALID_PARAMS, "requestState is not one we gave for this."
+                wire.INVALID_PARAMS,
+                "requestState doesn't belong to this request. Send the string from the"
+                " earlier response.",
             ) from error
         if kept["until"] < self._now():
-            raise RpcError(wire.INVALID_PARAMS, "requestState is too old; begin again.")
+            raise RpcError(
+                wire.INVALID_PARAMS, "requestState has expired. Send the request again without it."
+            )
         return kept["state"]
 
 

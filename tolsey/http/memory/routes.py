@@ -98,7 +98,7 @@ async def put_fact(store_id: str, key: str, data: FactBody) -> FactAnswer:
     """Tell a fact, in the place of what was known under its key."""
     await store_of(store_id, at_least="admin")
     if not re.fullmatch(KEY, key):
-        said = "Use letters, digits, dots, hyphens and underscores, 100 at most."
+        said = "The key is invalid. Use letters, digits, dots, hyphens and underscores, at most 100 characters."
         raise Unprocessable(
             said, code="invalid_request", errors=[{"field": "key", "message": said}]
         )

@@ -40,7 +40,7 @@ METHODS: Final = frozenset({"none", USUAL_METHOD, "client_secret_post"})
 
 def _shown(name: str) -> str:
     if not is_shown(name):
-        raise ValueError("a name shows something and hides nothing")
+        raise ValueError("must contain visible characters and no hidden ones")
     return name
 
 
@@ -80,10 +80,14 @@ async def register(database: Database, said: Any, at: datetime) -> ClientAnswer:
     if not all(is_registrable(uri) for uri in wanted.redirect_uris):
         raise OAuthError(
             "invalid_redirect_uri",
-            "A redirect_uri is https, http on this machine (localhost), or a scheme of the app's own.",
+            "A redirect_uri is not allowed. Use https, http on localhost, or a private-use"
+            " scheme of your app.",
         )
     if sum(map(len, wanted.redirect_uris)) > MOST_URI_CHARACTERS:
-        raise OAuthError("invalid_redirect_uri", "The redirect_uris are too long together.")
+        raise OAuthError(
+            "invalid_redirect_uri",
+            "The redirect_uris are too long in total. Register fewer or shorter ones.",
+        )
     _require_one("grant_types", wanted.grant_types, GRANTS)
     _require_one("response_types", wanted.response_types, RESPONSES)
     method = wanted.token_endpoint_auth_method
@@ -139,18 +143,26 @@ class Clients:
             method = "client_secret_post"
         if given is not None:
             if secret is not None or client_id not in {None, given[0]}:
-                raise InvalidClient("A client proves itself in one way.")
+                raise InvalidClient(
+                    "The request uses more than one client authentication method. Use only the"
+                    " registered one."
+                )
             client_id, secret = given
             method = "client_secret_basic"
         if client_id is None:
-            raise InvalidClient("client_id is missing.")
+            raise InvalidClient("The request lacks client_id. Send it.")
         client = await self.find(client_id)
         if client.auth_method != method:
-            raise InvalidClient("The client proves itself in another way than it registered.")
+            raise InvalidClient(
+                "The client used a different authentication method than it registered. Use the"
+                " registered one."
+            )
         if client.secret_hash is not None and not hmac.compare_digest(
             fingerprint(secret or ""), client.secret_hash
         ):
-            raise InvalidClient("The client's secret is wrong.")
+            raise InvalidClient(
+                "The client secret is incorrect. Check it, or register the client again."
+            )
         return client
 
 
@@ -170,4 +182,6 @@ def _readable(said: Any) -> Registration:
         wrong = error.errors(include_input=False, include_url=False)[0]
         field = str(wrong["loc"][0]) if wrong["loc"] else "body"
         code = "invalid_redirect_uri" if field == "redirect_uris" else "invalid_client_metadata"
-        raise OAuthError(code, f"{field} is not as it should be.") from error
+        raise OAuthError(
+            code, f"The field {field} is invalid. Correct it and register again."
+        ) from error

@@ -67,7 +67,10 @@ class Documents:
                 body, age = await self._fetch(client_id)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, UnicodeError) as error:
             log.info("oauth.document_unreachable", client_id=client_id, why=type(error).__name__)
-            raise InvalidClient("The client's document cannot be fetched.") from error
+            raise InvalidClient(
+                "The client metadata document can't be fetched. Check its URL and that it is"
+                " public."
+            ) from error
         found = _read(client_id, body)
         self._kept[client_id] = found, self._clock() + age
         self._kept.move_to_end(client_id)
@@ -79,12 +82,17 @@ class Documents:
         async with self._client.stream("GET", address, headers=HEADERS) as answer:
             self._client.cookies.clear()  # whoever wrote the document is told nothing of other visits
             if answer.status_code != httpx.codes.OK:
-                raise InvalidClient("The client's document cannot be fetched.")
+                raise InvalidClient(
+                    "The client metadata document can't be fetched. Check its URL and that it"
+                    " is public."
+                )
             body = b""
             async for part in answer.aiter_raw(MOST_BYTES):
                 body += part
                 if len(body) > MOST_BYTES:
-                    raise InvalidClient("The client's document is too large.")
+                    raise InvalidClient(
+                        "The client metadata document is too large. Make it smaller."
+                    )
             return body, _age(answer.headers.get("Cache-Control", ""))
 
 
@@ -100,18 +108,26 @@ def _check_address(client_id: str) -> None:
     """Refuse an address that could be read in two ways, or that names no document."""
     path = urlsplit(client_id).path if ADDRESS.fullmatch(client_id) else "/"
     if path == "/" or DOTS & set(unquote(path).split("/")):
-        raise InvalidClient("The client's id must be the https address of its document.")
+        raise InvalidClient("The client_id must be the https URL of the client metadata document.")
 
 
 def _read(client_id: str, body: bytes) -> ClientRow:
     try:
         said = parse(body)
     except MalformedJson as error:
-        raise InvalidClient("The client's document is not JSON.") from error
+        raise InvalidClient(
+            "The client metadata document is not valid JSON. Correct its syntax."
+        ) from error
     if not isinstance(said, dict) or said.get("client_id") != client_id:
-        raise InvalidClient("The client's document is about another client.")
+        raise InvalidClient(
+            "The client metadata document has a different client_id. Set it to the document's"
+            " own URL."
+        )
     if said.get("token_endpoint_auth_method", NO_SECRETS) != NO_SECRETS or "client_secret" in said:
-        raise InvalidClient("A client known by its document has no secret.")
+        raise InvalidClient(
+            "A client with a metadata document can't use a client secret. Set"
+            " token_endpoint_auth_method to none."
+        )
     return ClientRow(
         id=client_id,
         name=_name(said),
@@ -124,14 +140,20 @@ def _read(client_id: str, body: bytes) -> ClientRow:
 def _name(said: dict[str, Any]) -> str:
     name = said.get("client_name")
     if not isinstance(name, str) or not is_shown(name.strip()):
-        raise InvalidClient("The client's document has no client_name that can be shown.")
+        raise InvalidClient(
+            "The client metadata document has no valid client_name. Add a name with visible"
+            " characters."
+        )
     return name.strip()[:NAME_CHARACTERS]
 
 
 def _uris(said: dict[str, Any]) -> Sequence[str]:
     found = said.get("redirect_uris")
     if not isinstance(found, list) or not 0 < len(found) <= MOST_URIS:
-        raise InvalidClient("The client's document has no redirect_uris.")
+        raise InvalidClient("The client metadata document has no redirect_uris. Add at least one.")
     if not all(isinstance(one, str) and is_registrable(one) for one in found):
-        raise InvalidClient("The client's document names a redirect_uri that is not allowed.")
+        raise InvalidClient(
+            "The client metadata document contains a redirect_uri that is not allowed. Use"
+            " https or localhost."
+        )
     return tuple(found)

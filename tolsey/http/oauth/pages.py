@@ -47,7 +47,12 @@ class Closed(Refusal):
     code = "request_closed"
 
     def __init__(self) -> None:
-        super().__init__(marked("This request is no longer open. Begin again in your app."))
+        super().__init__(
+            marked(
+                "This authorization request has expired or was already answered. Start again in"
+                " your app."
+            )
+        )
 
 
 class BadRequest(Refusal):
@@ -134,7 +139,9 @@ async def end(grant_id: str) -> Response:
     _require_csrf(form.get(CSRF, ""), grant_id)
     found = await grants.of_user(service().database, caller().user_id, SHOWN_GRANTS)
     if all(one.id != grant_id for one in found):
-        raise NotFound("There is no such agent.")
+        raise NotFound(
+            "This agent doesn't exist, or it no longer has access. Reload the list of agents."
+        )
     await service().agents.server.end(grant_id, "user", actor=caller().user_id, at=now())
     return sent_on(PATH)
 
@@ -158,4 +165,7 @@ def _csrf(what: str) -> str:
 
 def _require_csrf(sent: str, what: str) -> None:
     if not hmac.compare_digest(sent.encode(), _csrf(what).encode()):
-        raise Forbidden("The form is not one we gave you; open the page again.", code="bad_form")
+        raise Forbidden(
+            "The form has expired or is invalid. Open the page again and resubmit it.",
+            code="bad_form",
+        )

@@ -34,7 +34,7 @@ class OAuthError(Exception):
 class InvalidClient(OAuthError):  # noqa: N818 - named after its code
     """The client is not known, or did not prove itself."""
 
-    def __init__(self, description: str = "The client is not known here.") -> None:
+    def __init__(self, description: str = "The client is unknown. Register it again.") -> None:
         super().__init__("invalid_client", description, 401)
 
 
@@ -48,12 +48,15 @@ def parse(sent: bytes) -> dict[str, str]:
             errors="strict",
         )
     except ValueError as error:
-        raise OAuthError("invalid_request", "The parameters cannot be read.") from error
+        raise OAuthError(
+            "invalid_request",
+            "The request parameters can't be decoded. Send them URL-encoded in UTF-8.",
+        ) from error
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise OAuthError("invalid_request", "A parameter is sent more than once.")
+        raise OAuthError("invalid_request", "A parameter is repeated. Send each parameter once.")
     if any("\x00" in value for value in found.values()):
-        raise OAuthError("invalid_request", "A parameter holds a NUL character.")
+        raise OAuthError("invalid_request", "A parameter contains a NUL character. Remove it.")
     return {name: value for name, value in found.items() if value}  # RFC 6749, 3.1: empty is unsent
 
 
@@ -61,7 +64,7 @@ def needed(parameters: Mapping[str, str], name: str) -> str:
     """Return a parameter that must be sent."""
     found = parameters.get(name)
     if found is None:
-        raise OAuthError("invalid_request", f"{name} is missing.")
+        raise OAuthError("invalid_request", f"The parameter {name} is missing. Send it.")
     return found
 
 
@@ -71,12 +74,18 @@ def credentials(authorization: str | None) -> tuple[str, str] | None:
         return None
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
-        raise InvalidClient("A client proves itself with its secret.")
+        raise InvalidClient(
+            "This client must authenticate with its client secret. Send it with the request."
+        )
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise InvalidClient("The credentials cannot be read.") from error
+        raise InvalidClient(
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication."
+        ) from error
     client_id, found, secret = map(unquote_plus, text.partition(":"))
     if not found or "\x00" in client_id + secret:
-        raise InvalidClient("The credentials cannot be read.")
+        raise InvalidClient(
+            "The client credentials can't be decoded. Send them as HTTP Basic authentication."
+        )
     return client_id, secret

@@ -55,11 +55,15 @@ async def register() -> Response:
     await limits.admit(policies.AGENT_REGISTRATION)
     body = cast("bytes", await request.get_data(as_text=False))
     if len(body) > REGISTRATION_BYTES:
-        raise OAuthError("invalid_client_metadata", "The body is too large.", 413)
+        raise OAuthError(
+            "invalid_client_metadata", "The request body is too large. Send a smaller one.", 413
+        )
     try:
         said = parse(body)
     except MalformedJson as error:
-        raise OAuthError("invalid_client_metadata", "The body is not JSON.") from error
+        raise OAuthError(
+            "invalid_client_metadata", "The request body is not valid JSON. Correct its syntax."
+        ) from error
     made = await clients.register(service().database, said, now())
     return _said(made, HTTPStatus.CREATED)
 
@@ -78,7 +82,10 @@ async def token() -> Response:
         case "refresh_token":
             tokens = await agents.server.rotate(client, sent, at)
         case _:
-            raise OAuthError("unsupported_grant_type", "Only codes and refresh tokens are taken.")
+            raise OAuthError(
+                "unsupported_grant_type",
+                "This grant type isn't supported. Use authorization_code or refresh_token.",
+            )
     return _said(tokens.body)
 
 
@@ -103,7 +110,10 @@ async def introspect() -> Response:
     agents = service().agents
     client = await agents.clients.prove(request.headers.get("Authorization"), sent)
     if client.secret_hash is None:
-        raise InvalidClient("Only a client with a secret may ask.")
+        raise InvalidClient(
+            "Only a client with a client secret can call this endpoint. Authenticate with the"
+            " secret."
+        )
     token = parameters.needed(sent, "token")
     return _said(await agents.server.introspect(client, token, now()))
 
@@ -144,10 +154,14 @@ def _issuer() -> str:
 
 async def _form() -> dict[str, str]:
     if request.mimetype != FORM:
-        raise OAuthError("invalid_request", f"The parameters are sent as {FORM}.")
+        raise OAuthError(
+            "invalid_request", f"The parameters have the wrong content type. Send them as {FORM}."
+        )
     body = cast("bytes", await request.get_data(as_text=False))
     if len(body) > parameters.MOST_BYTES:
-        raise OAuthError("invalid_request", "The body is too large.", 413)
+        raise OAuthError(
+            "invalid_request", "The request body is too large. Send a smaller one.", 413
+        )
     return parameters.parse(body)
 
 

@@ -38,8 +38,11 @@ log = structlog.get_logger()
 REQUEST_LIFE: Final = timedelta(minutes=10)
 REQUEST_BYTES: Final = 32
 STATE_CHARACTERS: Final = 2_000
-NO_STORE: Final = OAuthError("invalid_target", "There is no such store among the user's.")
-DENIED: Final = OAuthError("access_denied", "The user did not allow it.")
+NO_STORE: Final = OAuthError(
+    "invalid_target",
+    "The user has no access to this store. Use the URL of one of the user's stores.",
+)
+DENIED: Final = OAuthError("access_denied", "The user declined the authorization request.")
 
 
 class Misdirected(Exception):  # noqa: N818 - what the request is
@@ -169,16 +172,30 @@ class AuthorizationServer:
         code, verifier = needed(sent, "code"), needed(sent, "code_verifier")
         row = await grants.find_code(self._database, code)
         if row is None or row.client_id != client.id:
-            raise OAuthError("invalid_grant", "The code is not one of this client's.")
+            raise OAuthError(
+                "invalid_grant",
+                "The authorization code is invalid or belongs to another client. Start the"
+                " authorization again.",
+            )
         if row.used_at is not None:
             raise await self._reused(row.grant_id, "code", at)
         if row.expires_at <= at or row.ended_at is not None:
-            raise OAuthError("invalid_grant", "The code is too old.")
+            raise OAuthError(
+                "invalid_grant",
+                "The authorization code has expired. Start the authorization again.",
+            )
         if needed(sent, "redirect_uri") != row.redirect_uri:
-            raise OAuthError("invalid_grant", "The redirect_uri is not the one of the request.")
+            raise OAuthError(
+                "invalid_grant",
+                "The redirect_uri doesn't match the authorization request. Send the same one.",
+            )
         self._same_resource(sent, row.resource)
         if not VERIFIER.fullmatch(verifier) or not _proves(verifier, row.code_challenge):
-            raise OAuthError("invalid_grant", "The code_verifier is not the one of the request.")
+            raise OAuthError(
+                "invalid_grant",
+                "The code_verifier doesn't match the authorization request. Start the"
+                " authorization again.",
+            )
         async with self._database.transaction() as tx:
             if await grants.use_code(tx, code, at):
                 return await self._issue(tx, client, row, row.scopes, at)
@@ -193,11 +210,17 @@ class AuthorizationServer:
         token = needed(sent, "refresh_token")
         row = await grants.find_token(self._database, token)
         if row is None or row.kind != "refresh" or row.client_id != client.id:
-            raise OAuthError("invalid_grant", "The refresh token is not one of this client's.")
+            raise OAuthError(
+                "invalid_grant",
+                "The refresh token is invalid or belongs to another client. Start the"
+                " authorization again.",
+            )
         if row.used_at is not None and at - row.used_at > REFRESH_GRACE:
             raise await self._reused(row.grant_id, "refresh token", at)
         if row.expires_at <= at or row.ended_at is not None:
-            raise OAuthError("invalid_grant", "The refresh token is too old.")
+            raise OAuthError(
+                "invalid_grant", "The refresh token has expired. Start the authorization again."
+            )
         self._same_resource(sent, row.resource)
         wanted = self._narrowed(sent, row.scopes)
         if row.used_at is None:
@@ -250,14 +273,19 @@ class AuthorizationServer:
         """Find where answers may go. Until then no error is sent anywhere (RFC 9700, 4.11)."""
         client_id, redirect_uri = sent.get("client_id"), sent.get("redirect_uri")
         if client_id is None or redirect_uri is None:
-            raise Misdirected("The app did not say who it is or where it wants the answer.")
+            raise Misdirected(
+                "The request lacks client_id or redirect_uri. Start again in your app."
+            )
         try:
             client = await self._clients.find(client_id)
         except OAuthError as error:
-            raise Misdirected(f"This app is not known here. {error.description}") from error
+            raise Misdirected(f"This app isn't registered here. {error.description}") from error
         # Also of a client that registered before an address of this kind was refused.
         if not (is_registrable(redirect_uri) and matches(redirect_uri, client.redirect_uris)):
-            raise Misdirected("The app wants the answer at an address that it did not register.")
+            raise Misdirected(
+                "The redirect_uri isn't registered for this client. Register it, or use a"
+                " registered one."
+            )
         return client, redirect_uri
 
     async def _resource(self, sent: Mapping[str, str], client: ClientRow) -> StoreResource:
@@ -271,20 +299,31 @@ class AuthorizationServer:
             named = await grants.only_resource(self._database, client.id)
         resource = self._resources.named(named or "")
         if resource is None:
-            raise OAuthError("invalid_target", "The resource is not the address of a store here.")
+            raise OAuthError(
+                "invalid_target",
+                "The resource isn't the URL of a store on this service. Use the store's MCP URL.",
+            )
         return resource
 
     def _checked(
         self, sent: Mapping[str, str], client: ClientRow, redirect_uri: str, resource: StoreResource
     ) -> RequestRow:
         if sent.get("response_type") != "code":
-            raise OAuthError("unsupported_response_type", "Only codes are given out.")
+            raise OAuthError(
+                "unsupported_response_type",
+                "This response type isn't supported. Use response_type=code.",
+            )
         challenge = needed(sent, "code_challenge")
         if sent.get("code_challenge_method") != "S256" or not S256.fullmatch(challenge):
-            raise OAuthError("invalid_request", "The code_challenge must be one of method S256.")
+            raise OAuthError(
+                "invalid_request",
+                "The code_challenge is missing or not supported. Use the method S256.",
+            )
         state = sent.get("state")
         if state is not None and len(state) > STATE_CHARACTERS:
-            raise OAuthError("invalid_request", "The state is too long.")
+            raise OAuthError(
+                "invalid_request", "The state parameter is too long. Send a shorter one."
+            )
         wanted = scopes_catalogue.in_order(sent.get("scope", "").split())
         return RequestRow(
             client_id=client.id,
@@ -303,13 +342,20 @@ class AuthorizationServer:
             return
         named = self._resources.named(sent["resource"])
         if named is None or named.resource != granted:
-            raise OAuthError("invalid_target", "The resource is not the one that was allowed.")
+            raise OAuthError(
+                "invalid_target",
+                "The resource doesn't match the authorization. Send the one that the user"
+                " approved.",
+            )
 
     @staticmethod
     def _narrowed(sent: Mapping[str, str], held: Sequence[str]) -> Sequence[str]:
         wanted = scopes_catalogue.in_order(sent.get("scope", "").split())
         if set(wanted) - set(held):
-            raise OAuthError("invalid_scope", "A refresh never widens what was allowed.")
+            raise OAuthError(
+                "invalid_scope",
+                "A refresh can't add scopes. Start a new authorization to request more.",
+            )
         return wanted or held
 
     async def _issue(
@@ -337,13 +383,17 @@ class AuthorizationServer:
             given = await grants.find_token(self._database, access)
             if given is not None:
                 return Tokens(access, refresh, given.scopes, given.expires_at - at)
-        raise OAuthError("invalid_grant", "The refresh token is too old.")
+        raise OAuthError(
+            "invalid_grant", "The refresh token has expired. Start the authorization again."
+        )
 
     async def _reused(self, grant_id: str, what: str, at: datetime) -> OAuthError:
         """End the grant of what came a second time: one of the two who had it is not the client."""
         if await self.end(grant_id, "reuse", actor="platform", at=at):
             log.warning("oauth.reuse_detected", grant_id=grant_id)
-        return OAuthError("invalid_grant", f"The {what} was used before.")
+        return OAuthError(
+            "invalid_grant", f"The {what} was already used. Start the authorization again."
+        )
 
     def _answer(self, redirect_uri: str, state: str | None, **said: str) -> str:
         """Write the address at which the client hears the answer; `iss` says whose it is."""

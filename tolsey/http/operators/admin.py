@@ -96,7 +96,8 @@ class AuditQuery(PageQuery):
             > 1
         ):
             raise ValueError(
-                "Name one of subject, organizationId, actor or event; or subject and event."
+                "Send one of subject, organizationId, actor or event, or subject together with"
+                " event."
             )
         return self
 
@@ -116,7 +117,9 @@ class DeliveryQuery(PageQuery):
     @model_validator(mode="after")
     def _topic_of_a_store(self) -> Self:
         if self.topic is not None and self.store_id is None:
-            raise ValueError("Name the store whose deliveries of this topic you want, as storeId.")
+            raise ValueError(
+                "topic requires storeId. Send the id of the store whose deliveries you want."
+            )
         return self
 
 
@@ -133,7 +136,9 @@ def _oversight() -> Oversight:
 def actor_named(kind: str, key: str) -> ActorId:
     """Name an actor. Raises NotFound for a kind that nobody wrote."""
     if kind not in service().runtime.kinds:
-        raise NotFound(f"There is no kind of actor named {kind}.")
+        raise NotFound(
+            f"There is no actor kind named {kind}. List the kinds with GET /api/admin/actors."
+        )
     return ActorId(kind, key)
 
 
@@ -190,7 +195,10 @@ async def act_on_actor(
     try:
         return ActorAnswer.of(await _oversight().actor(act, to))
     except Busy as error:
-        raise Conflict("Messages or commits wait for this actor.", code="actor_busy") from error
+        raise Conflict(
+            "Messages or commits are pending for this actor. Try again in a moment.",
+            code="actor_busy",
+        ) from error
 
 
 @routes.get("/calls")
@@ -251,7 +259,10 @@ async def _planned(name: str) -> PlannedRunAnswer:
     """Say what a run of a job would do, and what its last one counted."""
     known = JOBS.get(name)
     if known is None:
-        raise NotFound(f"There is no job named {name}.", code="unknown_job")
+        raise NotFound(
+            f"There is no job named {name}. List the jobs with GET /api/admin/crons.",
+            code="unknown_job",
+        )
     database = service().database
     going_on = await executions.running(database, [name])
     (last,) = (await executions.last(database, [name], HISTORY)).values()

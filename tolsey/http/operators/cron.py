@@ -28,7 +28,10 @@ async def run(name: str) -> RunAnswer:
     """
     known = JOBS.get(name)
     if known is None:
-        raise NotFound(f"There is no job named {name}.", code="unknown_job")
+        raise NotFound(
+            f"There is no job named {name}. List the jobs with GET /api/admin/crons.",
+            code="unknown_job",
+        )
     at = now()
     tick = Tick(known.due_at(at), new_id("run"), at)
     try:

@@ -36,7 +36,7 @@ Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 FASTEST = 1_000
 HELD_SHOWN = 50
 
-SETTLED = "There is no such dead letter, or it is settled."
+SETTLED = "This dead letter doesn't exist or was already resolved. Reload the list."
 STATUS = {"replay": "replayed", "discard": "discarded"}
 
 routes = Blueprint("dead_letters", __name__, url_prefix="/api/admin/dead-letters")
@@ -128,10 +128,13 @@ async def settle_group(fingerprint: str, act: Act, data: GroupAct) -> SettledGro
     """Send a group's letters again, oldest first and so many a second, or give them up; 5,000 in one request."""
     which = WhichLetters(fingerprint=fingerprint)
     if act == "discard" and data.per_second is not None:
-        raise Unprocessable("perSecond is for a replay: leave it out.")
+        raise Unprocessable("perSecond applies only to a replay. Leave it out.")
     known = await dead_letters.count(service().reports.of(OPERATORS), which)
     if not known:
-        raise NotFound("There is no such group of dead letters, or all of it is settled.")
+        raise NotFound(
+            "This dead-letter group doesn't exist or has no open messages. Reload the list of"
+            " groups."
+        )
     behind = await dead_letters.behind(service().reports.of(OPERATORS), which)
     affected = await _settle(
         which, act, data.reason, dry_run=data.dry_run, per_second=data.per_second
@@ -149,7 +152,7 @@ async def settle_group(fingerprint: str, act: Act, data: GroupAct) -> SettledGro
 async def _edited(id: str, act: Act, payload: dict[str, Any]) -> Edited:
     """Give what a letter shall say instead, when its class can be read from it."""
     if act == "discard":
-        raise Unprocessable("payload is for a replay: leave it out.")
+        raise Unprocessable("payload applies only to a replay. Leave it out.")
     row = await dead_letters.find(service().database, id)
     if row is None:
         raise NotFound(SETTLED)
@@ -158,13 +161,15 @@ async def _edited(id: str, act: Act, payload: dict[str, Any]) -> Edited:
         value = codec.decode(row["name"], row["kind"], written)
     except LookupError as error:
         raise Conflict(
-            "This version does not know the message: replay it as it is, later.",
+            "This release can't read the message. Replay it unchanged after you deploy a"
+            " release that can.",
             code="message_unknown",
         ) from error
     except ValidationError as error:
         wrong = [".".join(map(str, one["loc"])) or one["type"] for one in error.errors()]
         raise Unprocessable(
-            f"The payload is no {row['name']}: look at {', '.join(wrong)}.", code="invalid_payload"
+            f"The payload is not a valid {row['name']}. Correct these fields: {', '.join(wrong)}.",
+            code="invalid_payload",
         ) from error
     return Edited(payload=written, about=value.about if isinstance(value, Message) else "")
 

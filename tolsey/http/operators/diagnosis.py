@@ -332,7 +332,9 @@ async def of_store(store_id: str) -> DiagnosisAnswer:
     """Gather what is known of a store, whichever process owns it; raises NotFound."""
     row = await stores.find(service().database, store_id)
     if row is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     parts = (await connections.load(service().database, [store_id]))[store_id]
     shop = parts.connection.shop_domain if parts.connection else None
     listed = await listings_of(row, shop)

@@ -42,7 +42,11 @@ async def follow(query_args: LiveQuery) -> Annotated[Response, Media("text/event
     Its data are the processes, actors, waiting messages and calls, turns that are not on disk, and dead letters by kind.
     """
     if len(open_streams) >= MOST_STREAMS:
-        raise Unavailable("Too many follow this process.", code="overloaded", retryAfter=30)
+        raise Unavailable(
+            "Too many clients are following this process. Try again in a minute.",
+            code="overloaded",
+            retryAfter=30,
+        )
     return answered(_counted(events(partial(_look, service()), query_args.looks)))
 
 

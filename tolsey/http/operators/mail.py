@@ -72,7 +72,7 @@ async def clear_bounce(data: ClearedBounce) -> tuple[NoBody, NoContent]:
     """Write to an address again that bounced; audited with the reason."""
     async with service().database.transaction() as tx:
         if not await mails.unmark(tx, data.recipient):
-            raise NotFound("No such address bounced.")
+            raise NotFound("No email to this address has bounced. Check the address.")
         # The audit log outlives the address: it names the act and who did it (rules/accounts#people-who-leave).
         await audit.write(
             tx, "admin.mail.bounce_cleared", "mail", actor=caller().user_id, reason=data.reason

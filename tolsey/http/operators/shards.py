@@ -90,7 +90,7 @@ async def move(slot: int, data: Move) -> tuple[SlotAnswer, Literal[200, 202]]:
     202 when its turns have not ended yet: it is moved when they have.
     """
     if slot >= SLOTS:
-        raise NotFound(f"There are slots 0 to {SLOTS - 1}.")
+        raise NotFound(f"This slot doesn't exist. Send a number from 0 to {SLOTS - 1}.")
     if data.to is not None:
         _check(data.to)
     await note("admin.shard.move", f"slot:{slot}", data.reason, to=data.to)
@@ -108,11 +108,18 @@ def _check(process: str) -> None:
     """Refuse a process that cannot take a slot."""
     member = {member.id: member for member in service().shard.members()}.get(process)
     if member is None:
-        raise Unprocessable("There is no such process.", code="unknown_process")
+        raise Unprocessable(
+            "This process doesn't exist. Choose one from the list of processes.",
+            code="unknown_process",
+        )
     if not member.alive:
-        raise Conflict("That process does not answer.", code="process_dead")
+        raise Conflict(
+            "The target process isn't responding. Choose another process.", code="process_dead"
+        )
     if member.draining:
-        raise Conflict("That process is about to stop.", code="process_draining")
+        raise Conflict(
+            "The target process is shutting down. Choose another process.", code="process_draining"
+        )
 
 
 async def _pin(slot: int, to: str | None) -> None:
@@ -125,7 +132,10 @@ async def _pin(slot: int, to: str | None) -> None:
     try:
         await shard.move(slot, to)
     except LookupError as error:
-        raise Conflict("That process takes no slots yet.", code="process_unready") from error
+        raise Conflict(
+            "The target process isn't ready for slots yet. Wait, or choose another process.",
+            code="process_unready",
+        ) from error
 
 
 async def _arrived(slot: int, to: str) -> bool:

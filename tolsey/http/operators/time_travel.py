@@ -86,7 +86,8 @@ async def state_before(kind: str, id: str, query_args: MessageQuery) -> StateBef
     turn = await journal_turns.turn_of(database, *to, query_args.message, MOST_TURNS)
     if turn is None:
         raise NotFound(
-            "The journal has no such message of this actor: it keeps a week, and only what changed something.",
+            "This actor's journal has no such message. It retains one week of messages that"
+            " changed state.",
             code="message_not_in_journal",
         )
     now = await anyio.to_thread.run_sync(kept_state, state)
@@ -156,5 +157,6 @@ async def _on_disk(to: ActorId) -> tuple[int, Any]:
         if await slots.versions(database, to.kind, [to.key]) == before:
             return before.get(to.key, 0), states[to.key]
     raise Conflict(
-        "This actor is told things all the time. Try again, or pause it.", code="actor_busy"
+        "The actor changed during every read. Try again, or pause the actor.",
+        code="actor_busy",
     )

@@ -61,12 +61,15 @@ async def delete_account() -> tuple[AccountDeletionAnswer, Accepted]:
     # Nobody leaves others without an owner, nor a buyer without a seller (rules/accounts#people-who-leave).
     if shared := [one.id for one in alone if one.has_other_members]:
         raise Conflict(
-            "Make somebody else owner of these organizations, or remove their members, first.",
+            "You are the only owner of organizations that have other members. Make another"
+            " member an owner, or remove the members.",
             code="owns_shared_organization",
             organizations=shared,
         )
     if any(one.has_open_deal for one in alone):
-        raise Conflict("End your open deals first.", code="open_deals")
+        raise Conflict(
+            "You have open deals. End them, then delete your account.", code="open_deals"
+        )
     kept = await _kept(user_id, [one.id for one in alone])
     for one in alone:
         await _end_plan(one.id, user_id)
@@ -93,7 +96,10 @@ async def take_back(wanted: Login) -> None:
     user = await proven(wanted)
     async with service().database.transaction() as tx:
         if not await leaving.take_back(tx, user.id):
-            raise Conflict("This account is not being deleted: sign in.", code="not_in_deletion")
+            raise Conflict(
+                "This account isn't scheduled for deletion. Sign in as usual.",
+                code="not_in_deletion",
+            )
         await audit.write(tx, "user.restored", user.id, actor=user.id)
 
 

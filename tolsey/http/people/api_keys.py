@@ -57,11 +57,11 @@ async def make(wanted: KeyBody) -> MadeKeyAnswer:
             )
     except TooManyLive as error:
         raise Conflict(
-            f"You have {MOST_LIVE} live keys. End one that you do not use first.",
+            f"You already have {MOST_LIVE} active API keys, the maximum. Revoke one you no longer use.",
             code="too_many_keys",
         ) from error
     if made is None:  # they left it just now
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     key, value = made
     return MadeKeyAnswer.read(key, last_used_at=None, value=value)
 
@@ -97,5 +97,7 @@ async def end_key(key_id: str) -> tuple[NoBody, NoContent]:
     """End a key at once."""
     async with service().database.transaction() as tx:
         if not await api_keys.end(tx, caller().user_id, key_id, now()):
-            raise NotFound("There is no such key, or it has ended.")
+            raise NotFound(
+                "This API key doesn't exist or was already revoked. Reload the list of keys."
+            )
     return "", 204

@@ -286,7 +286,9 @@ async def _person(organization_id: str, user_id: str) -> PersonPage:
     organization = await organization_of(organization_id)
     member = await members.one_of(service().database, organization_id, user_id)
     if member is None:
-        raise NotFound("There is no such member.")
+        raise NotFound(
+            "This member doesn't exist or has left the organization. Reload the list of members."
+        )
     return PersonPage(
         organization=organization, you=caller().user_id, member=MemberAnswer.of(member)
     )

@@ -54,7 +54,7 @@ class WrongAddress(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            marked("This invitation is for another address. Sign in with the one it was sent to.")
+            marked("This invitation was sent to another email address. Sign in with that address.")
         )
 
 
@@ -86,7 +86,10 @@ async def _write(organization: OrganizationRow, wanted: MemberBody) -> Invitatio
                 at=now(),
             )
             if made is None:
-                raise Forbidden("Your role does not let you invite any more.")
+                raise Forbidden(
+                    "Your role no longer lets you invite members. Ask an owner or admin to"
+                    " invite them."
+                )
             invitation, token = made
             await running.mail.write(
                 tx,
@@ -103,7 +106,7 @@ async def _write(organization: OrganizationRow, wanted: MemberBody) -> Invitatio
             )
     except TooManyOpen as error:
         raise Conflict(
-            f"{invitations.MOST_OPEN} invitations wait. Withdraw some of them first.",
+            f"{invitations.MOST_OPEN} invitations are pending, the maximum. Withdraw some of them first.",
             code="too_many_invitations",
         ) from error
     return InvitationRow(invitation, organization.name, inviter.email)
@@ -139,9 +142,14 @@ async def _require_rank(organization_id: str, role: str) -> None:
 
 def _refuse(outcome: Removal) -> None:
     if outcome is Removal.LAST_OWNER:
-        raise Conflict("An organization keeps at least one owner.", code="last_owner")
+        raise Conflict(
+            "An organization must have at least one owner. Make another member an owner first.",
+            code="last_owner",
+        )
     if outcome is Removal.ABSENT:
-        raise NotFound("There is no such member.")
+        raise NotFound(
+            "This member doesn't exist or has left the organization. Reload the list of members."
+        )
 
 
 async def withdraw(organization_id: str, invitation_id: str) -> None:
@@ -150,7 +158,10 @@ async def withdraw(organization_id: str, invitation_id: str) -> None:
     at = now()
     async with service().database.transaction() as tx:
         if not await invitations.withdraw(tx, organization_id, invitation_id, caller().user_id, at):
-            raise NotFound("There is no such invitation, or it is over.")
+            raise NotFound(
+                "This invitation doesn't exist or is no longer pending. Reload the list of"
+                " invitations."
+            )
         await mails.give_up(tx, MailEvent.INVITED, invitation_id, answer="withdrawn", at=at)
 
 
@@ -158,7 +169,9 @@ async def find_invitation(token: str) -> InvitationRow:
     """Find the invitation of a token while it works; 404, and 410 once it is over."""
     found = await invitations.find(service().database, token)
     if found is None:
-        raise NotFound("This is no invitation of ours. Open the link of the mail again.")
+        raise NotFound(
+            "This invitation link is invalid. Open the link in the invitation email again."
+        )
     state = found.invitation.state_at(now())
     if state != "open":
         raise InvitationOver(state)
@@ -188,5 +201,5 @@ async def accept(token: str) -> OrganizationRow:
     )
     if not organization:  # another request was faster, or took it away
         await find_invitation(token)
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     return organization

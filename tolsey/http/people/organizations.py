@@ -109,7 +109,9 @@ async def get_memory_metrics(organization_id: str) -> MemoryAnswer:
     try:
         vectors = await running.vectors.count(namespaces)
     except VectorStoreFailed as error:
-        raise Unavailable("The vector store is out of reach.", retryAfter=5) from error
+        raise Unavailable(
+            "The vector store is unreachable. Try again in a minute.", retryAfter=5
+        ) from error
     return MemoryAnswer(
         facts=counted.facts,
         messages=counted.messages,

@@ -43,7 +43,7 @@ class InvalidToken(Refusal):
     code = "invalid_token"
 
     def __init__(self) -> None:
-        super().__init__("This link is used up, or older than an hour. Ask for a new one.")
+        super().__init__("This link was already used or has expired. Request a new one.")
 
 
 async def forgotten(wanted: Forgotten) -> None:
@@ -83,7 +83,9 @@ async def change(wanted: PasswordChange) -> None:
     user = await accounts.find_user(service().database, caller().email)
     known = user.password_hash if user else None
     if not await passwords.matches(wanted.current, known):
-        raise Unauthorized("The current password is wrong.", code="invalid_credentials")
+        raise Unauthorized(
+            "The current password is incorrect. Check it and try again.", code="invalid_credentials"
+        )
     password_hash = await passwords.hash_password(wanted.password)
     user_id = caller().user_id
     async with service().database.transaction() as tx:

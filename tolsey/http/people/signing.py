@@ -59,7 +59,11 @@ async def sign_up(wanted: Signup) -> SignedUp:
     name = wanted.organization_name
     async with running.database.transaction() as tx:
         if not await accounts.create_user(tx, user_id, wanted.email, password_hash, at):
-            raise Conflict("There is an account with this e-mail address.", code="email_taken")
+            raise Conflict(
+                "An account with this email address already exists. Sign in, or use another"
+                " address.",
+                code="email_taken",
+            )
         await accounts.create_organization(tx, organization_id, name, user_id, at)
         await audit.write(
             tx, "user.signed_up", user_id, organization_id=organization_id, actor=user_id
@@ -91,12 +95,15 @@ async def proven(wanted: Login) -> UserRow:
     password_hash = user.password_hash if user else None
     if not await passwords.matches(wanted.password, password_hash) or not user:
         raise Unauthorized(
-            "The e-mail address or the password is wrong.", code="invalid_credentials"
+            "The email address or the password is incorrect. Check both and try again.",
+            code="invalid_credentials",
         )
     if user.banned:
         async with running.database.transaction() as tx:
             await tokens.end_all(tx, user.id)
-        raise Forbidden("This account is banned.", code="banned")
+        raise Forbidden(
+            "This account was suspended by an operator. Contact support.", code="banned"
+        )
     return user
 
 
@@ -104,7 +111,10 @@ async def sign_in(wanted: Login) -> SignedIn:
     """Sign a user in with a new session, and end the one the request came with; 401, 403, 429."""
     running, user = service(), await proven(wanted)
     if user.deletion_requested_at is not None:
-        raise Forbidden("This account is being deleted; restore it first.", code="account_deleted")
+        raise Forbidden(
+            "This account is scheduled for deletion. Restore it to sign in again.",
+            code="account_deleted",
+        )
     renewed = (
         await passwords.hash_password(wanted.password)
         if passwords.is_outdated(user.password_hash)
@@ -141,7 +151,9 @@ async def end_session(session_id: str) -> None:
     user_id = caller().user_id
     async with service().database.transaction() as tx:
         if not await tokens.end_one(tx, user_id, session_id):
-            raise NotFound("There is no such session, or it is over.")
+            raise NotFound(
+                "This session doesn't exist or has already ended. Reload the list of sessions."
+            )
         await audit.write(tx, "user.session_ended", user_id, actor=user_id)
 
 

@@ -86,12 +86,14 @@ async def request_privacy(
     # What cannot be taken back wants a person's word (rules/shops#who-asks).
     if data.action == PrivacyAction.ERASE and not data.confirmed:
         raise Conflict(
-            "A customer who is forgotten stays forgotten. Send `confirmed: true` if that is meant.",
+            "Erasing a customer's data can't be undone. Send `confirmed: true` to continue.",
             code="confirmation_required",
         )
     shops = await compliance.shops_of(service().database, store_id)
     if not shops:
-        raise Conflict("Connect the store to a shop first: nothing is kept of anyone.")
+        raise Conflict(
+            "This store isn't connected to a shop, so it has no customer data. Connect it first."
+        )
     opened = [await _open(store_id, shop, data) for shop in shops]
     return ListAnswer(items=await answered(store_id, opened), next_cursor=None), 202
 
@@ -104,7 +106,10 @@ async def get_answer(store_id: str, request_id: str) -> AddressAnswer:
     request = await compliance.find(service().database, request_id)
     file = await service().files.find(file_id_of(request, store_id)) if request else None
     if file is None or file.purpose != ANSWER_PURPOSE:
-        raise NotFound("There is no answer to fetch. It is there within the hour, for 30 days.")
+        raise NotFound(
+            "No response is available. It is ready within an hour of the request and is deleted"
+            " after 30 days."
+        )
     async with service().database.transaction() as tx:
         await audit.write(
             tx,

@@ -145,9 +145,9 @@ class ListingChanges(ApiModel):
     def _one_currency(self) -> Self:
         if self.asking_price and self.min_offer:
             if self.asking_price.currency != self.min_offer.currency:
-                raise ValueError("minOffer must be in the currency of askingPrice")
+                raise ValueError("must be in the same currency as askingPrice")
             if self.asking_price.amount < self.min_offer.amount:
-                raise ValueError("minOffer must not be more than askingPrice")
+                raise ValueError("must not exceed askingPrice")
         return self
 
     def fields(self) -> ListingFields:

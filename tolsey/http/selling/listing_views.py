@@ -51,7 +51,9 @@ async def existing(listing_id: str) -> ListingView:
     """Read a listing, whatever its status; 404 when it is deleted or never was."""
     view = await listings.find(service().database, listing_id)
     if view is None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return view
 
 

@@ -91,6 +91,6 @@ def refusals_told() -> Iterator[None]:
         raise to_platform_refusal(error) from error
     except PlatformUnreachable as error:
         raise CommerceUnreachable(
-            "The commerce platform is out of reach. Nothing was stored; try again.",
+            "Shopify is unreachable, so nothing was saved. Try again in a minute.",
             retryAfter=whole_seconds(error.retry_after or RETRY_SECONDS),
         ) from error

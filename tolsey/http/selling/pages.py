@@ -299,7 +299,9 @@ async def prove_by_store(listing_id: str) -> Response:
     view = await listing_of(listing_id, "admin")
     app = await _app_of(view)
     if app is None:
-        raise NotFound(_("The store of this listing is not connected. Give the app's keys."))
+        raise NotFound(
+            _("This listing's store isn't connected to a shop. Enter the app's keys to connect it.")
+        )
     return await _acted(listing_id, sell.verify_commerce(listing_id, data=app), "prove")
 
 

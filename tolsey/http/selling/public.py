@@ -75,7 +75,9 @@ async def listing_at(slug: str) -> ListingView:
     """Return the listing at an address, or say that there is none to see."""
     view = await listings.find_public(service().database, slug)
     if view is None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return view
 
 
@@ -118,7 +120,10 @@ async def get_badge(
     """Draw the badge as it stands now; 404 when there is none to show."""
     shown = _shown(await listing_at(slug))
     if shown.badge is Badge.NONE:
-        raise NotFound("This listing is not verified.")
+        raise NotFound(
+            "This listing isn't verified. Its verification page appears once a revenue source"
+            " is verified."
+        )
     drawn = badges.BadgePicture(shown=shown, theme=query_args.theme, size=query_args.size)
     return _cached(rendered(drawn), "image/svg+xml; charset=utf-8")
 
@@ -130,7 +135,10 @@ async def get_preview(slug: str) -> Annotated[Response, Media("image/png"), NOT_
     view = await listing_at(slug)
     shown = _shown(view)
     if shown.badge is Badge.NONE:
-        raise NotFound("This listing is not verified.")
+        raise NotFound(
+            "This listing isn't verified. Its verification page appears once a revenue source"
+            " is verified."
+        )
     host = urlsplit(service().settings.base_url).netloc
     drawn = await preview.picture_of(preview.of(view.listing.title, shown, host))
     return _cached(drawn, "image/png")

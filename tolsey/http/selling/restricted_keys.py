@@ -41,15 +41,21 @@ CREATE_KEY_URL: Final = "https://dashboard.stripe.com/apikeys/create?" + urlenco
 REFUSED_KINDS: Final = {
     ("rk_test_", "sk_test_"): (
         "test_mode_key",
-        "This is a key of the test mode, whose payments are not real. Make a restricted key in live mode.",
+        (
+            "This is a test mode key, which can't verify revenue. Create a restricted key in live"
+            " mode."
+        ),
     ),
     ("sk_live_",): (
         "secret_key_refused",
-        "This is a secret key, which may do anything with the account. Make a restricted key that may only read.",
+        (
+            "This is a secret key, which has full access to the account. Create a restricted key"
+            " with read permissions only."
+        ),
     ),
     ("pk_",): (
         "publishable_key",
-        "This is a publishable key, which may read nothing. Make a restricted key.",
+        "This is a publishable key, which can't read revenue. Create a restricted key.",
     ),
 }
 
@@ -82,7 +88,8 @@ async def opened_account(key: str) -> SellerAccount:
         account = await accounts.account(key)
         if not account.is_live:
             raise Unprocessable(
-                "This account cannot take payments yet: finish its activation at the processor.",
+                "This Stripe account can't accept payments yet. Activate it in the Stripe"
+                " Dashboard.",
                 code="account_not_live",
             )
         await accounts.probe(key)
@@ -99,7 +106,7 @@ async def opened_account(key: str) -> SellerAccount:
         ) from None
     except AccountUnreachable as error:
         raise SellerAccountUnreachable(
-            "The payment processor is out of reach. Nothing was stored; try again.",
+            "Stripe is unreachable, so nothing was saved. Try again in a minute.",
             retryAfter=RETRY_SECONDS,
         ) from error
     return account
@@ -112,7 +119,7 @@ def check_kind(key: str) -> None:
             raise Unprocessable(why, code=code, createKeyUrl=CREATE_KEY_URL)
     if not RESTRICTED.fullmatch(key):
         raise Unprocessable(
-            "This is not a key of the payment processor: a restricted one begins with rk_live_.",
+            "This isn't a Stripe API key. Create a restricted key, which starts with rk_live_.",
             code="not_a_restricted_key",
             createKeyUrl=CREATE_KEY_URL,
         )

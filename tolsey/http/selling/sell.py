@@ -88,7 +88,10 @@ async def create_listing(data: NewListing) -> tuple[ListingAnswer, Created]:
     if data.store_id is not None:
         store = await store_of(data.store_id)
         if store.organization_id != data.organization_id:
-            raise NotFound("There is no such store.")
+            raise NotFound(
+                "This store doesn't exist, or you don't have access to it. Check the link or"
+                " the id."
+            )
     listing_id = new_id("listing")
     message = CreateListing(
         organization_id=data.organization_id,
@@ -116,7 +119,7 @@ async def edit_listing(listing_id: str, data: ListingChanges) -> ListingAnswer:
     currency = data.asking_price.currency if data.asking_price else view.listing.currency
     if data.min_offer is not None and currency not in (None, data.min_offer.currency):
         raise Unprocessable(
-            "minOffer must be in the currency of askingPrice.",
+            "minOffer and askingPrice have different currencies. Use the same currency for both.",
             code="invalid_request",
             errors=[{"field": "minOffer.currency", "message": f"must be {currency}"}],
         )
@@ -194,7 +197,8 @@ async def verify_commerce(listing_id: str, data: MerchantApp) -> ProofAnswer:
     await _free(listing_id, COMMERCE, shop_domain)
     if revenue.is_development(facts):
         raise Unprocessable(
-            "This is a development or trial store; its orders prove nothing.",
+            "Revenue of a development or trial store can't be verified. Connect a store on a"
+            " paid plan.",
             code="development_store",
         )
     message = RevenueSourceAccepted(
@@ -257,7 +261,10 @@ async def get_opening(listing_id: str) -> OpenedProofAnswer:
     view, vault, at = await listing_of(listing_id), service().vault, now()
     opening = opening_of(view, vault, at)
     if opening is None:
-        raise NotFound("This listing is not verified.")
+        raise NotFound(
+            "This listing isn't verified. Its verification page appears once a revenue source"
+            " is verified."
+        )
     return OpenedProofAnswer(document=signed(view, vault, at), opening=opening)
 
 

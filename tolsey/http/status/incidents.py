@@ -115,7 +115,7 @@ async def update_incident(incident_id: str, data: NewUpdate) -> tuple[IncidentAn
     """Say something of an incident to everybody: `resolved` ends it, and any word publishes a draft."""
     incident = await incidents.find(service().database, incident_id)
     if incident is None:
-        raise NotFound("There is no such incident.")
+        raise NotFound("This incident doesn't exist. Check the list of incidents.")
     await note("admin.incident.updated", incident_id, data.reason, state=data.state)
     return await _said(incident, data.state, data.body), 201
 

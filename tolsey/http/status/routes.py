@@ -134,7 +134,9 @@ async def read_feed() -> Response:
 async def _document(name: str) -> Response:
     found = documents(await _now(), service().settings.base_url).get(name)
     if found is None:
-        raise NotFound("There is no such document.")
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     # The moment of the look is no news.
     still = {**found, "page": {**found["page"], "updated_at": None}}
     return _cached(orjson.dumps(found), "application/json", orjson.dumps(still))

@@ -48,7 +48,7 @@ class StatusSubscription(ApiModel):
     @model_validator(mode="after")
     def _one_address(self) -> Self:
         if (self.email is None) is (self.webhook is None):
-            raise ValueError("Name one of email and webhook.")
+            raise ValueError("Send either email or webhook, not both.")
         return self
 
 
@@ -95,7 +95,7 @@ async def subscribe(data: StatusSubscription) -> tuple[StatusSubscriptionAnswer,
 async def confirm_webhook(data: StatusToken) -> StatusSubscriptionAnswer:
     """Tell a program from now on, by the token of the request that asked it."""
     if await service().status_webhooks.confirm(data.token) is None:
-        raise LinkOver("This token is not one of ours, or older than a day. Subscribe again.")
+        raise LinkOver("This token is invalid or has expired. Subscribe again to get a new one.")
     return StatusSubscriptionAnswer(state="confirmed")
 
 
@@ -104,7 +104,7 @@ async def confirm_webhook(data: StatusToken) -> StatusSubscriptionAnswer:
 async def unsubscribe_webhook(data: StatusToken) -> StatusSubscriptionAnswer:
     """Tell a program no more, by the token of any of its deliveries."""
     if not await service().status_webhooks.end(data.token):
-        raise LinkOver("This token is not one of ours. Copy it from a delivery.")
+        raise LinkOver("This token is invalid. Copy it from a webhook delivery.")
     return StatusSubscriptionAnswer(state="ended")
 
 
@@ -131,9 +131,9 @@ def confirmed_address(token: str) -> tuple[str, str]:
         # A link of the release before names no parts.
         made, email, *parts = service().vault.open(token, **PLACE).split(SEPARATOR)
     except SealBroken as error:
-        raise LinkOver("This link is not one of ours. Copy it from the mail again.") from error
+        raise LinkOver("This link is invalid. Copy it from the email again.") from error
     if now().timestamp() - float(made) > CONFIRM_LIFE.total_seconds():
-        raise LinkOver("This link is older than a day. Subscribe again for a new one.")
+        raise LinkOver("This link has expired. Subscribe again to get a new one.")
     return email, "".join(parts)
 
 

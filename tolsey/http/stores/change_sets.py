@@ -164,7 +164,10 @@ async def _of_store(store_id: str, change_set: str) -> tuple[AgentOperation, ...
     kept = await agent_operations.of_change_set(service().database, change_set)
     changes = tuple(one for one in kept if one.store_id == store_id)
     if not changes:
-        raise NotFound("There is no such plan of changes.")
+        raise NotFound(
+            "This bulk change doesn't exist, or you don't have access to it. Check the link or"
+            " the id."
+        )
     return changes
 
 

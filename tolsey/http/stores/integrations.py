@@ -43,8 +43,8 @@ class ShopApp(InstalledApp):
     def _is_of_one_kind(self) -> Self:
         if (self.client_id is None) is (self.access_token is None):
             raise ValueError(
-                "Send clientId with clientSecret, or accessToken with clientSecret for an app that"
-                " was made in the shop's own admin."
+                "Send clientId with clientSecret. For an app created in the Shopify admin, send"
+                " accessToken with clientSecret."
             )
         return self
 

@@ -152,7 +152,9 @@ async def decided(
         is_over = False  # it goes on, though nobody waits for it here any more
     kept = await agent_operations.find(service().database, store_id, operation_id)
     if kept is None:
-        raise NotFound("There is no such proposal.")
+        raise NotFound(
+            "This proposal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     answer = OperationBodyAnswer(operation=OperationAnswer.of_edit(kept))
     if is_over:
         return answer

@@ -91,13 +91,17 @@ async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
     row = await store_of(store_id, at_least="admin")
     # Nobody leaves a buyer without what they buy (rules/accounts#people-who-leave).
     if await deals.is_store_selling(service().database, store_id):
-        raise Conflict("End the open deal about this store first.", code="open_deals")
+        raise Conflict(
+            "This store is part of an open deal. End the deal, then delete the store.",
+            code="open_deals",
+        )
     try:
         await service().vectors.purge(memory.namespaces_of(store_id))
     except (StorageError, VectorStoreFailed, Refusal) as error:
         log.warning("store.vector_purge_failed", store_id=store_id, reason=type(error).__name__)
         raise Unavailable(
-            "The store's memory could not be purged, so the store was not deleted.",
+            "The store's memory couldn't be deleted, so the store wasn't deleted either. Try"
+            " again in a minute.",
             code="vector_purge_failed",
             retryAfter=5,
         ) from error
@@ -110,7 +114,9 @@ async def delete_store(store_id: str) -> tuple[NoBody, NoContent]:
         await ask(store(store_id), LeaveShop(now(), leaver))
     closing = CloseStore(store_id, leaver, now())
     if not await ask(organization(row.organization_id), closing):
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     await service().agents.access_tokens.forget()
     return "", 204
 
@@ -121,5 +127,5 @@ async def get_connection(store_id: str, provider: str) -> ConnectionAnswer:
     """Read a store's connection; no secret is ever in it."""
     await store_of(store_id)
     if provider != PROVIDER:
-        raise NotFound("There is no such integration.")
+        raise NotFound("This integration doesn't exist. Check its name.")
     return ConnectionAnswer.of(await ask(store(store_id), ReadConnection()))

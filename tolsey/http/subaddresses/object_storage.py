@@ -75,9 +75,15 @@ class AssetHost:
         origin = self._origins.get(label)
         # A client or a storage that resolves dots would leave the folder that the origin may be.
         if origin is None or not path or {".", ".."} & set(path.split("/")):
-            await answer_problem(send, scope, 404, "not_found", "There is no such file.")
+            await answer_problem(
+                send,
+                scope,
+                404,
+                "not_found",
+                "This file doesn't exist or has expired. Request a new link.",
+            )
         elif scope["method"] not in {"GET", "HEAD"}:
-            sentence = "Files can only be read."
+            sentence = "This address supports GET and HEAD only. Use the API to upload files."
             allow = ((b"allow", b"GET, HEAD"),)
             await answer_problem(send, scope, 405, "method_not_allowed", sentence, headers=allow)
         else:
@@ -99,7 +105,13 @@ class AssetHost:
         try:
             # Object storages say 403 for what is not there to whom may not list.
             if answer.status_code in {403, 404}:
-                await answer_problem(send, scope, 404, "not_found", "There is no such file.")
+                await answer_problem(
+                    send,
+                    scope,
+                    404,
+                    "not_found",
+                    "This file doesn't exist or has expired. Request a new link.",
+                )
             elif answer.status_code not in PASSED_ON:
                 await _answer_away(scope, send)
             else:
@@ -114,7 +126,7 @@ SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
 async def _answer_away(scope: Scope, send: Send) -> None:
-    sentence = "Files are out of reach: ask again in a minute."
+    sentence = "The file storage is unreachable. Try again in a minute."
     wait = ((b"retry-after", b"60"),)
     await answer_problem(send, scope, 503, "files_unavailable", sentence, headers=wait)
 

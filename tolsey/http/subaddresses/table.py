@@ -63,7 +63,9 @@ class DocumentRedirects:
 async def answer_nothing(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer that there is nothing at an address."""
     del receive
-    await answer_problem(send, scope, 404, "not_found", "There is nothing at this address.")
+    await answer_problem(
+        send, scope, 404, "not_found", "This page or endpoint doesn't exist. Check the address."
+    )
 
 
 def subaddresses(

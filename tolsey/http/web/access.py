@@ -171,8 +171,11 @@ async def _prove_session() -> None:
         return
     # A bot that is not signed in has no way to be, and is not led to where people do (rules/requests#bots).
     if BOT.search(request.headers.get("User-Agent", "")):
-        raise Forbidden("This is for people who are signed in, not for bots.", code="bot_refused")
-    raise Unauthorized("Sign in first.")
+        raise Forbidden(
+            "Bots can't sign in here. Use an API key or connect an agent instead.",
+            code="bot_refused",
+        )
+    raise Unauthorized("You aren't signed in, or your session has expired. Sign in and try again.")
 
 
 async def _prove_administrator() -> None:
@@ -183,7 +186,10 @@ async def _prove_administrator() -> None:
 async def require_administrator() -> None:
     """Go on only for who is at least admin in the administrators' organization; others get 403."""
     if not await is_administrator():
-        raise Forbidden("Only administrators may do this.")
+        raise Forbidden(
+            "Only an administrator of this service can do this. Sign in with an administrator"
+            " account."
+        )
 
 
 async def is_administrator() -> bool:
@@ -210,20 +216,26 @@ class ApiKeyRefused(Unauthorized):
     challenge = 'Bearer realm="tolsey"'
 
     def __init__(self) -> None:
-        super().__init__("Send a live API key, in `Authorization: Bearer` or in `X-Api-Key`.")
+        super().__init__(
+            "The API key is missing, invalid or expired. Send an active key in `Authorization:"
+            " Bearer` or in `X-Api-Key`."
+        )
 
 
 async def _prove_api_key(scope: str) -> KeyHolder:
     borne, named = bearer().decode("ascii", "replace"), request.headers.get("X-Api-Key", "").strip()
     # RFC 6750, section 2: one way of sending it at a time, so that nobody doubts which one counts.
     if borne and named:
-        raise Refusal("Send the API key once: in `Authorization` or in `X-Api-Key`, not in both.")
+        raise Refusal(
+            "The request contains two API keys. Send the key in `Authorization` or in"
+            " `X-Api-Key`, not in both."
+        )
     holder = await api_keys.admitted(service().database, borne or named, now())
     if holder is None:
         raise ApiKeyRefused
     if scope not in holder.scopes:
         raise Forbidden(
-            f"This key may not do this. Make one that has the scope {scope}.",
+            f"This API key lacks the scope {scope}. Create a key that has it.",
             code="missing_scope",
             scope=scope,
         )
@@ -239,7 +251,9 @@ async def _prove_cron() -> None:
         log.warning(f"cron.{job}.missing_secret")  # noqa: G004
         raise MissingCredential("CRON_SECRET")
     if not hmac.compare_digest(bearer(), secret.encode()):
-        raise Unauthorized("The cron secret is missing or wrong.")
+        raise Unauthorized(
+            "The cron secret is missing or incorrect. Send CRON_SECRET as the bearer token."
+        )
 
 
 async def _prove_queue() -> None:
@@ -249,7 +263,7 @@ async def _prove_queue() -> None:
     claims = queue_proof.proven(token, body, key, now()) if key else None
     # It is the same in every environment: who has no proof learns nothing of the route.
     if claims is None:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("This page or endpoint doesn't exist. Check the address.")
     g.queue_claims = claims
 
 
@@ -258,12 +272,17 @@ async def _prove_metrics() -> None:
     # Once METRICS_TOKEN is set it is the only key (rules/service#settings).
     if settings.metrics_token is not None:
         if not hmac.compare_digest(bearer(), settings.metrics_token.encode()):
-            raise Unauthorized("Send METRICS_TOKEN as the bearer token.")
+            raise Unauthorized(
+                "The metrics token is missing or incorrect. Send METRICS_TOKEN as the bearer token."
+            )
     # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
     elif not settings.is_local:
         raise MissingCredential("METRICS_TOKEN")
     elif not addresses.is_local(request.scope, settings.believed_proxies):
-        raise Unauthorized("Metrics are for this machine, or for who knows METRICS_TOKEN.")
+        raise Unauthorized(
+            "Metrics are available from this machine only unless METRICS_TOKEN is set. Set it"
+            " and send it as the bearer token."
+        )
 
 
 def require_own_machine() -> None:
@@ -271,14 +290,14 @@ def require_own_machine() -> None:
     settings = service().settings
     # In public, whoever comes from this machine may be a proxy that says nothing of its visitor.
     if not (settings.is_local and addresses.is_local(request.scope, settings.believed_proxies)):
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("This page or endpoint doesn't exist. Check the address.")
 
 
 async def member_of(organization_id: str, at_least: Role = "member") -> str:
     """Return the caller's role; 404 for no member (or no such organization), 403 below the role."""
     role = await accounts.role_in(service().database, caller().user_id, organization_id)
     if role is None:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     _require(role, at_least)
     return role
 
@@ -287,7 +306,7 @@ async def organization_of(organization_id: str) -> OrganizationRow:
     """Return an organization that the caller belongs to, with their role; 404 as in `member_of`."""
     found = await accounts.find_organization(service().database, organization_id, caller().user_id)
     if found is None:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     return found
 
 
@@ -295,7 +314,7 @@ async def first_organization() -> str:
     """Name the first of the caller's organizations, for a page that names none; 404 without any."""
     found = await accounts.organizations_of(service().database, caller().user_id, "", 1)
     if not found:
-        raise NotFound("You belong to no organization. Ask an owner of one to invite you.")
+        raise NotFound("You don't belong to an organization. Ask an owner to invite you.")
     return found[0].id
 
 
@@ -303,7 +322,9 @@ async def store_of(store_id: str, at_least: Role = "member") -> StoreRow:
     """Return a store of an organization the caller belongs to; 404 and 403 as in `member_of`."""
     found = await stores.find_for(service().database, store_id, caller().user_id)
     if found is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     store, role = found
     _require(role, at_least)
     return store
@@ -314,17 +335,24 @@ async def listing_of(listing_id: str, at_least: Role = "member") -> ListingView:
     database = service().database
     view = await listings.find(database, listing_id)
     if view is None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     role = await accounts.role_in(database, caller().user_id, view.listing.organization_id)
     if role is None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     _require(role, at_least)
     return view
 
 
 def _require(role: str, at_least: Role) -> None:
     if RANKS[role] < RANKS[at_least]:
-        raise Forbidden(f"Only a role of {at_least} or more may do this.", required=at_least)
+        raise Forbidden(
+            f"Your role doesn't allow this. Ask a member with the role {at_least} or higher to do it.",
+            required=at_least,
+        )
 
 
 def access_of(view: Callable[..., Any]) -> Access | None:

@@ -42,7 +42,7 @@ class ApiModel(BaseModel):
         while waiting:
             value = waiting.pop()
             if isinstance(value, str) and NUL in value:
-                raise ValueError("holds a NUL character")
+                raise ValueError("must not contain a NUL character")
             if isinstance(value, dict):
                 waiting.extend((*value.keys(), *value.values()))
             elif isinstance(value, list | tuple):

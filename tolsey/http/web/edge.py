@@ -188,7 +188,7 @@ class Edge:
             log.exception("request.failed", path=scope["path"], method=scope["method"])
             if status:
                 raise
-            sentence = "Something went wrong on our side."
+            sentence = "Something went wrong on our side. Try again, and quote the request id if you contact support."
             await answer_problem(dressed, scope, 500, "internal_error", sentence)
         finally:
             self._requests.active -= 1
@@ -270,26 +270,46 @@ def _refusal(scope: Scope) -> tuple[int, str, str, bool] | None:
     ends = scope.get("http_version") != "2"  # whose connections carry others' requests, too
     size = sum(len(name) + len(value) + 4 for name, value in headers)
     if len(headers) > MAXIMUM_HEADERS or size > MAXIMUM_HEADER_BYTES:
-        return 431, "request_header_fields_too_large", "The head of the request is too large.", ends
+        return (
+            431,
+            "request_header_fields_too_large",
+            "The request's headers are too large. Send fewer or shorter headers.",
+            ends,
+        )
     names = [name.lower() for name, _ in headers]
     lengths = {value for name, value in headers if name.lower() == b"content-length"}
     if (lengths and b"transfer-encoding" in names) or len(lengths) > 1:
-        return 400, "ambiguous_length", "The request says its length in two ways.", ends
+        return (
+            400,
+            "ambiguous_length",
+            "The request has both Content-Length and Transfer-Encoding. Send only one of them.",
+            ends,
+        )
     hosts = [value for name, value in headers if name.lower() == b"host"]
     # RFC 9112, section 3.2: two lines are refused even when they agree; HTTP/2 may repeat its authority.
     if len(set(hosts)) > 1 or (len(hosts) > 1 and ends):
-        return 400, "ambiguous_host", "The request names its host more than once.", ends
+        return (
+            400,
+            "ambiguous_host",
+            "The request has more than one Host header. Send only one.",
+            ends,
+        )
     # An HTTP/2 connection says "2"; "2.0" is its preface, in one that speaks HTTP/1.
     if scope.get("http_version") == "2.0":
-        return 505, "http_version_not_supported", "This address speaks HTTP/1.1.", ends
+        return (
+            505,
+            "http_version_not_supported",
+            "The HTTP version isn't supported. Use HTTP/1.1.",
+            ends,
+        )
     if "\x00" in scope["path"] or b"%00" in scope.get("query_string", b""):
-        return 400, "bad_request", "The address holds a NUL character.", False
+        return 400, "bad_request", "The URL contains a NUL character. Remove it.", False
     return None
 
 
 async def _answer_misdirected(scope: Scope, receive: Receive, send: Send) -> None:
     del receive
-    sentence = "This service has no such host. Call it by its own address."
+    sentence = "This service doesn't answer for the requested host. Use the service's own address."
     await answer_problem(send, scope, MISDIRECTED, "misdirected_request", sentence)
 
 

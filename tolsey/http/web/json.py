@@ -44,7 +44,7 @@ def parse(body: bytes | str) -> Any:
         return value
     odd = oddity(value)
     if odd is not None:
-        raise MalformedJson(f"The body holds {odd}.")
+        raise MalformedJson(f"The request body contains {odd}. Remove it and try again.")
     return value
 
 
@@ -53,14 +53,16 @@ def parse_any(body: bytes | str) -> Any:
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise MalformedJson("The body is not valid JSON.") from error
+        raise MalformedJson("The request body is not valid JSON. Correct its syntax.") from error
     if isinstance(body, bytes) and _is_flat(body):
         return value
     level = [value]
     for _ in range(MAXIMUM_DEPTH):
         level = [child for parent in level for child in _within(parent)]
     if any(isinstance(child, dict | list) for child in level):
-        raise MalformedJson(f"The body is nested deeper than {MAXIMUM_DEPTH} levels.")
+        raise MalformedJson(
+            f"The request body is nested deeper than {MAXIMUM_DEPTH} levels. Flatten it and try again."
+        )
     return value
 
 
@@ -130,7 +132,10 @@ class JsonRequest(Request):
             # No body at all is no body of another type: what it lacks is told as 422.
             if silent or not (self.mimetype or await self.get_data(cache=cache, as_text=False)):
                 return None
-            raise UnsupportedMediaType("The body must be sent as application/json.")
+            raise UnsupportedMediaType(
+                "The request body is not declared as JSON. Send it with `Content-Type:"
+                " application/json`."
+            )
         try:
             return parse(await self.get_data(cache=cache, as_text=False))
         except MalformedJson:

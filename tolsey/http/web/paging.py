@@ -25,7 +25,7 @@ class InvalidCursor(Refusal):
     code = "invalid_cursor"
 
     def __init__(self) -> None:
-        super().__init__("The cursor is not one that this list gave; begin without one.")
+        super().__init__("The cursor isn't valid for this list. Start again from the first page.")
 
 
 class PageQuery(ApiModel):

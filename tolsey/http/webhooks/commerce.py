@@ -126,7 +126,9 @@ class CommerceEvents:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ReceiverAnswer:
         if scope["method"] != "POST":
-            raise DeliveryRefused(405, "method_not_allowed", "Deliveries are posted.")
+            raise DeliveryRefused(
+                405, "method_not_allowed", "Webhooks accept POST only. Send the delivery with POST."
+            )
         body = await self._bodies.take(scope, receive)
         try:
             async with asyncio.timeout(self._delivery_seconds):
@@ -142,7 +144,9 @@ class CommerceEvents:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
             raise DeliveryRefused(
-                400, "headers_disagree", f"The headers disagree: {error}."
+                400,
+                "headers_disagree",
+                f"The headers contradict each other: {error}. Send consistent headers.",
             ) from error
         try:
             listeners = await self._proven(said, body)
@@ -151,11 +155,17 @@ class CommerceEvents:
                 return DUPLICATE
             raise
         if not said.topic:
-            raise DeliveryRefused(400, "missing_topic", "The delivery names no topic.")
+            raise DeliveryRefused(
+                400, "missing_topic", "The delivery has no topic header. Send the topic."
+            )
         try:
             parsed = parse(body)
         except MalformedPayload as error:
-            raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
+            raise DeliveryRefused(
+                400,
+                "malformed_payload",
+                f"The request body is {error}. Correct it and send it again.",
+            ) from error
         delivery = self._delivery(said, body)
         wish = _wish_of(delivery, said, parsed, body)
         if wish is not None:

@@ -119,7 +119,9 @@ def wish_of(
         raise DeliveryRefused(400, "malformed_payload", why) from error
     shop = told.shop_domain.lower()
     if not is_shop_domain(shop):
-        raise DeliveryRefused(400, "malformed_payload", "The body names no shop.")
+        raise DeliveryRefused(
+            400, "malformed_payload", "The payload has no shop domain. Send the shop domain."
+        )
     customer = NamedCustomer() if isinstance(told, ShopRedact) else told.customer
     return PrivacyWish(
         topic=topic,
@@ -161,7 +163,9 @@ class ComplianceRequests:
             said = self._headers.read(scope["headers"])
         except HeadersDisagree as error:
             raise DeliveryRefused(
-                400, "headers_disagree", f"The headers disagree: {error}."
+                400,
+                "headers_disagree",
+                f"The headers contradict each other: {error}. Send consistent headers.",
             ) from error
         secret = (self._secret or "").encode()
         if not is_signed(body, digest_of(said.signature), (secret,)):

@@ -69,15 +69,21 @@ def refused(refusal: DeliveryRefused, scope: Scope) -> ReceiverAnswer:
 
 def unauthorized() -> DeliveryRefused:
     """Refuse without telling whether the shop is known."""
-    return DeliveryRefused(401, "invalid_signature", "No secret of this shop signed the delivery.")
+    return DeliveryRefused(
+        401,
+        "invalid_signature",
+        "The delivery's signature is invalid. Check the app's client secret.",
+    )
 
 
 def require_served(scope: Scope, variable: str, *, is_set: bool) -> None:
     """Refuse what is not posted, and everything while the secret that proves senders is not set."""
     if scope["method"] != "POST":
-        raise DeliveryRefused(405, "method_not_allowed", "Events are posted.")
+        raise DeliveryRefused(
+            405, "method_not_allowed", "Webhooks accept POST only. Send the event with POST."
+        )
     if not is_set:
-        detail = f"{variable} is not set, so this route cannot serve."
+        detail = f"This feature isn't configured on this server: {variable} is not set. Ask the operator to set it."
         raise DeliveryRefused(503, "missing_credential", detail, variable=variable)
 
 
@@ -86,13 +92,18 @@ def parsed_body(body: bytes) -> dict[str, Any]:
     try:
         return parse(body)
     except MalformedPayload as error:
-        raise DeliveryRefused(400, "malformed_payload", f"The body is {error}.") from error
+        raise DeliveryRefused(
+            400, "malformed_payload", f"The request body is {error}. Correct it and send it again."
+        ) from error
 
 
 def storage_unavailable() -> DeliveryRefused:
     """Refuse for now: the platform tries again."""
     return DeliveryRefused(
-        503, "storage_unavailable", "The delivery cannot be kept now.", retryAfter=RETRY_SECONDS
+        503,
+        "storage_unavailable",
+        "The delivery can't be stored at the moment. Deliver it again later.",
+        retryAfter=RETRY_SECONDS,
     )
 
 
@@ -108,7 +119,12 @@ async def respond(
         return
     except Exception:
         log.exception(failed)
-        answer = refused(DeliveryRefused(500, "internal_error", "Something went wrong."), scope)
+        answer = refused(
+            DeliveryRefused(
+                500, "internal_error", "Something went wrong on our side. Deliver it again later."
+            ),
+            scope,
+        )
     scope[OUTCOME] = answer.outcome
     await answer_whole(send, answer.status, answer.headers, answer.body)
 
@@ -137,7 +153,7 @@ class Bodies:
                     body = await self._rest(body, receive)
         except TimeoutError as error:
             raise DeliveryRefused(
-                408, "body_timeout", "The body did not arrive in time."
+                408, "body_timeout", "The request body didn't arrive in time. Deliver it again."
             ) from error
         if len(body) > self._most_bytes:
             raise self._too_large()
@@ -159,5 +175,7 @@ class Bodies:
 
     def _too_large(self) -> DeliveryRefused:
         return DeliveryRefused(
-            413, "payload_too_large", f"A delivery has {self._most_bytes} bytes at most."
+            413,
+            "payload_too_large",
+            f"The delivery exceeds {self._most_bytes} bytes. Deliver a smaller payload.",
         )

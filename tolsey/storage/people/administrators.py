@@ -28,7 +28,7 @@ class WrongAccount(StorageError):  # noqa: N818 - what is wrong
 
     def __init__(self, email: str, *, is_new: bool) -> None:
         super().__init__(
-            f"There is no account {email}: leave out --existing to make one."
+            f"There is no account {email}. Leave out --existing to create one."
             if is_new
             else f"{email} has an account already: with --existing it is made an administrator,"
             " its password is set anew, and its sessions and agents end."

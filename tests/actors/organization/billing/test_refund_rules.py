@@ -117,7 +117,11 @@ def subscribed() -> RefundingOrganization:
 
 
 def test_what_no_payment_brought_cannot_be_given_back(bought: RefundingOrganization) -> None:
-    nothing = (404, "not_found", "The organization has no such payment.")
+    nothing = (
+        404,
+        "not_found",
+        "Your organization has no payment with this id. Check the id in the payment list.",
+    )
     assert bought.refused("pi_2") == nothing
     bought.know(kind=None)
     assert bought.refused() == nothing
@@ -146,7 +150,11 @@ def test_what_is_left_of_a_purchase_is_kept_for_its_refund(bought: RefundingOrga
 
 
 def test_a_purchase_of_a_day_ago_is_too_old(bought: RefundingOrganization) -> None:
-    late = (409, "refund_too_late", "Credits are refunded within 24 hours.")
+    late = (
+        409,
+        "refund_too_late",
+        "Credit purchases can be refunded only within 24 hours. Contact support if you need help.",
+    )
     assert bought.refused(at=AT + days(1)) == late
     bought.know(granted_at=None)
     assert bought.refused() == late
@@ -155,7 +163,11 @@ def test_a_purchase_of_a_day_ago_is_too_old(bought: RefundingOrganization) -> No
 def test_a_purchase_of_which_something_was_used_or_is_held_stays(
     bought: RefundingOrganization,
 ) -> None:
-    used = (409, "refund_credits_used", "Some of these credits have been used.")
+    used = (
+        409,
+        "refund_credits_used",
+        "Some of these credits were already used, so the purchase can't be refunded.",
+    )
     bought.state = holds.hold(
         bought.state, HoldCredits(hold_id="h", amount=1, at=AT, lease_until=AT + days(1))
     ).state
@@ -213,12 +225,16 @@ def test_what_became_free_since_is_kept_beside_the_rest(bought: RefundingOrganiz
 
 def test_a_payment_that_went_back_is_not_given_back_again(bought: RefundingOrganization) -> None:
     bought.refund(1)
-    assert bought.refused() == (409, "already_refunded", "This payment has been refunded.")
+    assert bought.refused() == (
+        409,
+        "already_refunded",
+        "This payment was already refunded. Check the payment list for its date.",
+    )
 
 
 def test_a_disputed_payment_is_its_banks_to_give_back(bought: RefundingOrganization) -> None:
     bought.dispute()
-    said = "This payment is disputed; its bank gives it back."
+    said = "This payment is disputed, so the cardholder's bank decides about it. Wait for the outcome of the dispute."
     assert bought.refused() == (409, "payment_disputed", said)
 
 
@@ -233,7 +249,14 @@ def test_a_month_goes_back_within_a_week_and_its_subscription_ends(
     )
     assert (subscribed.said["subscription"], subscribed.said["elsewhere"]) == ("sub_1", False)
     assert [one.amount for one in subscribed.holds] == [40 * DOLLAR]
-    late = (409, "refund_too_late", "A subscription is refunded within 7 days.")
+    late = (
+        409,
+        "refund_too_late",
+        (
+            "Subscription payments can be refunded only within 7 days. Cancel the subscription to"
+            " stop renewal."
+        ),
+    )
     subscribed.drop("in_1", at=at)
     assert subscribed.refused("in_1", at=AT + days(7)) == late
     over = subscription(status="canceled", ended_at=START + DAY)
@@ -242,7 +265,14 @@ def test_a_month_goes_back_within_a_week_and_its_subscription_ends(
 
 
 def test_a_month_in_which_messages_were_sent_stays(subscribed: RefundingOrganization) -> None:
-    said = (409, "refund_messages_sent", "Messages have been sent since.")
+    said = (
+        409,
+        "refund_messages_sent",
+        (
+            "The plan was used after this payment, so it can't be refunded. Cancel the subscription"
+            " to stop renewal."
+        ),
+    )
     assert subscribed.refused("in_1", chatted=True) == said
 
 
@@ -252,7 +282,14 @@ def test_only_the_newest_payment_of_a_subscription_goes_back(
     renewal = line("price_pro_monthly", 7_900, END, END + 30 * DAY)
     subscribed.tell(PAID, invoice("in_2", renewal), created=END)
     at = AT + timedelta(seconds=END - START)
-    newer = (409, "refund_not_newest", "A newer payment has been made since.")
+    newer = (
+        409,
+        "refund_not_newest",
+        (
+            "Only the most recent payment can be refunded, and a newer one exists. Request a refund"
+            " for that one."
+        ),
+    )
     assert subscribed.refused("in_1", at=AT) == newer
     assert subscribed.begin("in_2", at=at).subscription_id == "sub_1"
     known = subscribed.state.subscription
@@ -265,7 +302,11 @@ def test_a_subscription_whose_payment_went_back_elsewhere_ends_without_another_r
     subscribed: RefundingOrganization,
 ) -> None:
     subscribed.refund(8_689, 8_690)
-    already = (409, "already_refunded", "This payment has been refunded.")
+    already = (
+        409,
+        "already_refunded",
+        "This payment was already refunded. Check the payment list for its date.",
+    )
     assert subscribed.refused("in_1", at=AT + days(20)) == already
     subscribed.refund(8_690, 8_690)
     before = subscribed.state.credits

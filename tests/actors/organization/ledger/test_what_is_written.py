@@ -342,24 +342,57 @@ def test_what_is_pinned_of_a_month_ends_as_soon_as_it_is_free_after_another_bega
 @pytest.mark.parametrize(
     ("message", "refusal"),
     [
-        (replace(HELD, amount=0), (422, "invalid_amount", "A hold is above zero.")),
+        (
+            replace(HELD, amount=0),
+            (
+                422,
+                "invalid_amount",
+                "The hold amount must be greater than zero. Send a positive amount.",
+            ),
+        ),
         (
             ExtendHold(hold_id="h", amount=-1, at=AT, lease_until=AT),
-            (422, "invalid_amount", "A hold is not made smaller."),
+            (
+                422,
+                "invalid_amount",
+                "A hold can't be reduced. Send an amount at least as high as the current hold.",
+            ),
         ),
-        (SettleHold("h", -1, AT), (422, "invalid_amount", "A cost is not below zero.")),
-        (SettleHold("x", 0, AT), (409, "hold_closed", "The hold has ended, or never was.")),
+        (
+            SettleHold("h", -1, AT),
+            (
+                422,
+                "invalid_amount",
+                "The cost must not be negative. Send zero or a positive amount.",
+            ),
+        ),
+        (
+            SettleHold("x", 0, AT),
+            (409, "hold_closed", "This hold doesn't exist or has ended. Create a new hold."),
+        ),
         (
             SpendCredits(key="s", amount=0, reason="chat", at=AT),
-            (422, "invalid_amount", "An amount of credits is above zero."),
+            (
+                422,
+                "invalid_amount",
+                "The credit amount must be greater than zero. Send a positive amount.",
+            ),
         ),
         (
             AdjustCredits(key="a", amount=0, reason="none", user_id="usr_1", at=AT),
-            (422, "invalid_amount", "An amount of credits is above zero."),
+            (
+                422,
+                "invalid_amount",
+                "The credit amount must be greater than zero. Send a positive amount.",
+            ),
         ),
         (
             SpendCredits(key="s", amount=1, reason="chat", at=AT),
-            (402, "insufficient_credits", "The credits do not cover this."),
+            (
+                402,
+                "insufficient_credits",
+                "Your credit balance is too low for this. Buy credits or upgrade your plan.",
+            ),
         ),
     ],
 )
@@ -383,7 +416,10 @@ def test_an_organization_that_is_not_has_no_credits(message: Any) -> None:
     ledger.state = OrganizationState("org_1", exists=False)
     with pytest.raises(NotFound) as caught:
         ledger.take(message)
-    assert caught.value.detail == "There is no such organization."
+    assert (
+        caught.value.detail
+        == "This organization doesn't exist, or you don't belong to it. Check the id."
+    )
     assert ledger.take(ExpireCredits(END)) == Standing(seq=0, balance=0, available=0, held=0)
 
 

@@ -214,7 +214,7 @@ def test_what_could_not_be_looked_at_is_unknown_and_fails_nothing() -> None:
 
 
 def test_a_password_that_does_not_open_the_storefront_is_told_apart_from_none() -> None:
-    for has_password, why in ((False, "the form does not name"), (True, "does not open")):
+    for has_password, why in ((False, "the form has no password"), (True, "doesn't open")):
         closed = replace(READY, pages={}, has_password=has_password)
         verdict, said = checks.judged(closed)["links.no_4xx_5xx"]
         assert (verdict, why in said) == ("unknown", True)

@@ -77,7 +77,7 @@ async def test_one_shops_empty_bucket_does_not_hold_up_another() -> None:
 async def test_throttling_without_end_is_given_up() -> None:
     script = [throttled(752, 666)] * 200
     async with wired(*script) as wire, wire.client() as client:
-        with pytest.raises(PlatformThrottled, match="throttling") as caught:
+        with pytest.raises(PlatformThrottled, match="limiting requests") as caught:
             await client.graphql(SHOP, QUERY)
         assert len(wire.asked) <= 61
         assert caught.value.retry_after == pytest.approx(1.72)
@@ -287,14 +287,14 @@ async def test_nobody_listening_is_unreachable_even_for_a_mutation_after_retries
         wire.url + "/{shop}", clock=lambda: waits.now, sleep=waits.sleep, luck=lambda: 1.0
     )
     async with client:
-        with pytest.raises(PlatformUnreachable, match="could not be reached"):
+        with pytest.raises(PlatformUnreachable, match="is unreachable"):
             await client.graphql(SHOP, MUTATION)
     assert len(waits.waits) == 4
 
 
 async def test_a_platform_at_a_private_address_is_not_called_at_all() -> None:
     async with ShopifyAdmin("https://10.0.0.1") as client:
-        with pytest.raises(PlatformUnreachable, match="not a public one"):
+        with pytest.raises(PlatformUnreachable, match="resolves to a private address"):
             await client.graphql(SHOP, QUERY)
 
 
@@ -369,7 +369,7 @@ async def test_a_bomb_is_cut_off_at_the_bound_however_small_it_travels() -> None
     bomb = gzip.compress(b" " * 50_000_000)
     says = Says(200, bomb, {"Content-Encoding": "gzip"})
     async with wired(says) as wire, wire.client(body_bytes=100_000) as client:
-        with pytest.raises(PlatformUnreachable, match="more than 100000 bytes"):
+        with pytest.raises(PlatformUnreachable, match="exceeds 100000 bytes"):
             await client.graphql(SHOP, QUERY)
 
 

@@ -53,7 +53,7 @@ async def test_one_trouble_is_not_noticed_and_what_was_asked_happens_once(
 @pytest.mark.parametrize("status", [409, 500, 503])
 async def test_a_processor_in_lasting_trouble_is_unreachable(market: Market, status: int) -> None:
     market.processor.faults.status(status, times=3, path="/v1/checkout")
-    with pytest.raises(ProcessorUnreachable, match="may still happen"):
+    with pytest.raises(ProcessorUnreachable, match="may still complete"):
         await market.payments.credits_checkout(ORG, 500, TO, key="k")
     assert market.processor.faults.happened == 3
     await market.payments.credits_checkout(ORG, 500, TO, key="k")
@@ -131,7 +131,10 @@ async def test_a_key_that_is_not_accepted_shows_up_nowhere(
     ):
         await payments.credits_checkout(ORG, 500, TO, key="k")
     await payments.close()
-    assert refused.value.message == "The payment processor does not accept this service's key."
+    assert (
+        refused.value.message
+        == "Stripe rejected this service's API key. Ask the operator to check it."
+    )
     shown = logging.Formatter().formatException((refused.type, refused.value, refused.tb))
     assert "Authentication" not in shown  # the package's error, whose parts are not ours, is gone
     (event,) = events

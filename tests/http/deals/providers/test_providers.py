@@ -122,11 +122,13 @@ async def test_a_deal_is_signed_and_paid_at_providers_whose_every_word_is_fetche
     deal_id, sha256 = wanted["dealId"], wanted["documentSha256"]
     # Another document, and an envelope that does not say that it is complete, move nothing.
     desks.signing.complete(wanted["id"], "0" * 64, SIGNERS)
-    assert await settled(live, "esign", "failed") == ["Another document was signed there."]
+    assert await settled(live, "esign", "failed") == [
+        "The document that was signed at the provider isn't this one. Request the signatures again."
+    ]
     unsigned = desks.signing.open(wanted["id"], sha256, SIGNERS, status="sent")
     desks.signing.tell_completed(unsigned)
     whys = await settled(live, "esign", "failed", 2)
-    assert "The provider says that the envelope is sent." in whys
+    assert "The provider's envelope has the status sent. Wait until it is completed." in whys
     assert (await table.deal(table.ben, deal_id))["stage"] == "UNDER_OFFER"
 
     desks.signing.deliveries.repeats = 0.5
@@ -146,7 +148,7 @@ async def test_a_deal_is_signed_and_paid_at_providers_whose_every_word_is_fetche
     # Told before it is so: nothing moves, and it is looked at again when it comes again.
     desks.escrow.tell_of(id, "transaction.funded")
     assert await settled(live, "escrow", "failed") == [
-        "The provider does not say so of the transaction."
+        "The provider's transaction doesn't have this status. Check it at the provider."
     ]
     assert (await table.deal(table.ben, deal_id))["stage"] == "APA_SIGNED"
     desks.escrow.fund(id)
@@ -185,7 +187,9 @@ async def test_money_of_another_amount_or_a_release_that_overtook_moves_a_deal_o
     desks.escrow.things[id]["items"][0]["schedule"][0]["amount"] = "20000.00"
     desks.escrow.faults = [503]
     desks.escrow.release(id)
-    assert "The provider answered 503." in await settled(live, "escrow", "failed", 2)
+    assert "The provider returned status 503. Try again in a minute." in await settled(
+        live, "escrow", "failed", 2
+    )
     desks.escrow.release(id)
     await settled(live, "escrow", "applied")
     deal = await table.deal(table.ben, deal["id"])

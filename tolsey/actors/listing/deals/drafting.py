@@ -23,13 +23,18 @@ def draft(state: ListingState, message: DraftOfferReply) -> Answer:
     head = DealTurn(state, message.at).head(wanted.deal_id)
     found = open_offer(head)
     if found is None or found.id != wanted.offer_id:
-        raise InvalidTransition("This offer is not open any more.", [])
+        raise InvalidTransition(
+            "This offer is no longer open. Reload the deal to see its current offer.", []
+        )
     # Who made an offer has nothing to answer (rules/marketplace#answers).
     if wanted.side is found.side:
-        raise Forbidden("This is for the other party to do.")
+        raise Forbidden("Only the other party can do this. Wait for their answer.")
     possible = answers_of(state, head, message.at, wanted.side)
     if wanted.reply not in possible:
-        raise InvalidTransition("This answer cannot be given to the offer now.", list(possible))
+        raise InvalidTransition(
+            "The offer can't be answered this way now. Choose one of the actions in `allowed`.",
+            list(possible),
+        )
     if message.terms is not None:
         least = wanted.side is Side.BUYER
         offer_of(lifecycle.existing(state), message.terms, message.at, least=least)

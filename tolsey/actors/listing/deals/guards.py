@@ -31,34 +31,50 @@ VERDICTS: Final = ("accepted", "rejected")
 
 def _may_list(case: DealCase) -> str | None:
     # The seller can be paid before anyone is let in (rules/marketplace#access).
-    return None if case.may_sell else "The seller needs a verified payout account first."
+    return (
+        None
+        if case.may_sell
+        else "The seller has no verified payout account. The seller must connect one first."
+    )
 
 
 def _first(case: DealCase) -> str | None:
     listing = case.state.listing
     # Decided here, in the listing, so that of two acceptances at once one is refused (rules/marketplace#one-buyer).
     if is_taken(case.state, case.deal.id):
-        return "Another buyer's offer was accepted before."
+        return "Another buyer's offer was already accepted. Wait until that deal ends."
     if listing is None or listing.status is not ListingStatus.ACTIVE:
-        return "The listing is not on the market now."
+        return "The listing isn't for sale at the moment. Publish it again first."
     return None
 
 
 def _no_letter(case: DealCase) -> str | None:
     signed = case.deal.loi_signed_at
-    return "A letter of intent was signed: it cannot be reopened." if signed else None
+    return (
+        "A signed letter of intent ended this deal's negotiation, so it can't be reopened. Open a new deal."
+        if signed
+        else None
+    )
 
 
 def _is_small(case: DealCase) -> str | None:
     deal = case.deal
     # Without due diligence up to 25,000 USD (rules/marketplace#stages).
     is_small = deal.currency == "USD" and deal.price is not None and deal.price <= FAST_TRACK_CENTS
-    return None if is_small else "The fast track is for prices up to 25,000 USD."
+    return (
+        None
+        if is_small
+        else "The fast track is available for prices up to 25,000 USD. Use the standard process."
+    )
 
 
 def _not_agreed(case: DealCase) -> str | None:
     agreed = case.side in items(case.deal.fast_track)
-    return "You have agreed to the fast track already." if agreed else _is_small(case)
+    return (
+        "You already agreed to the fast track. Wait for the other party."
+        if agreed
+        else _is_small(case)
+    )
 
 
 def _may_purchase(case: DealCase) -> str | None:
@@ -66,14 +82,14 @@ def _may_purchase(case: DealCase) -> str | None:
     deal = case.deal
     if deal.stage is Stage.UNDER_OFFER:
         if len(items(deal.fast_track)) < 2:  # noqa: PLR2004 - both parties
-            return "Both parties have to choose the fast track first."
+            return "The fast track needs the agreement of both parties. Both must choose it first."
         if (wrong := _is_small(case)) is not None:
             return wrong
     doubted = (VerificationState.FAILED, VerificationState.SUSPENDED)
     if any(proof.verification.state in doubted for proof in case.state.proofs):
-        return "The seller's revenue is not verified any more."
+        return "The seller's revenue is no longer verified. The seller must verify it again first."
     if any(one["blocking"] and not one["resolvedAt"] for one in items(deal.diligence)):
-        return "The buyer has to resolve every blocking item of the due diligence first."
+        return "The due diligence has open blocking items. The buyer must resolve them first."
     return _may_list(case)
 
 
@@ -81,26 +97,32 @@ def _funded(case: DealCase) -> str | None:
     deal = case.deal
     # Money is only said to be there for an agreement that was signed, at a provider that is named.
     if deal.apa_signed_at is None or deal.escrow_id is None:
-        return "Open the escrow first: give its id, amount and currency."
+        return "The deal has no escrow. Open one and send its id, amount and currency."
     return None
 
 
 def _is_funding_shown(case: DealCase) -> str | None:
     shown = case.deal.funding_confirmed_at or case.given.evidence
     if case.actor == SELLER and not shown:
-        return "The buyer has to confirm the funding first, or you attach evidence of it."
+        return "The funding isn't confirmed. Ask the buyer to confirm it, or attach evidence of it."
     return None
 
 
 def _may_open_escrow(case: DealCase) -> str | None:
     confirmed = case.deal.funding_confirmed_at
-    return "The buyer has confirmed the funding of this escrow." if confirmed else None
+    return (
+        "The buyer already confirmed the funding of this escrow. Continue with the next step."
+        if confirmed
+        else None
+    )
 
 
 def _may_confirm_funding(case: DealCase) -> str | None:
     if case.deal.funding_confirmed_at is not None:
-        return "You have confirmed the funding already."
-    return None if case.deal.escrow_id else "The seller has to open the escrow first."
+        return "You already confirmed the funding. Wait for the seller."
+    return (
+        None if case.deal.escrow_id else "The deal has no escrow. The seller must open one first."
+    )
 
 
 def _is_over(case: DealCase) -> str | None:
@@ -111,7 +133,7 @@ def _is_over(case: DealCase) -> str | None:
     rejected = any(one["verdict"] == "rejected" for one in items(deal.transfer))
     # Until the buyer has accepted everything, the inspection has to be over without a rejection.
     if ends is None or case.at < ends or rejected:
-        return "The buyer has to accept every item, or let the inspection end without a rejection."
+        return "The inspection isn't complete. The buyer must accept every item, or the inspection period must end without a rejection."
     return None
 
 
@@ -119,26 +141,26 @@ def _other_proposed_end(case: DealCase) -> str | None:
     deal = case.deal
     by, at = deal.cancel_proposed_by, deal.cancel_proposed_at
     if case.side is None or by != case.side.other or at is None:
-        return "The other party has not proposed to cancel."
+        return "The other party hasn't proposed a cancellation. Propose one yourself."
     if case.at - at > AGREED_WITHIN:
-        return "The proposal to cancel is older than 7 days: propose it anew."
+        return "The cancellation proposal is older than 7 days and has expired. Propose the cancellation again."
     return None
 
 
 def _other_proposed_date(case: DealCase) -> str | None:
     by = case.deal.exclusivity_proposed_by
     if case.side is None or by != case.side.other:
-        return "The other party has not proposed another date."
+        return "The other party hasn't proposed a new date. Propose one yourself."
     return None
 
 
 def _money_back(case: DealCase) -> str | None:
     deal = case.deal
     if deal.refund_requested_at is not None:
-        return "The money was asked back once already."
+        return "A refund of this deal was already requested. It can be requested only once."
     # Money-back within 7 days of the closing (rules/marketplace#money-back).
     if deal.closed_at is None or case.at - deal.closed_at > MONEY_BACK:
-        return "The 7 days in which the money can be asked back are over."
+        return "The 7-day period for a refund request has ended. Contact support about a dispute."
     return None
 
 
@@ -162,54 +184,68 @@ def _equals_agreement(case: DealCase) -> str | None:
     given, deal = case.given, case.deal
     # Escrow holds what the agreement says, to the cent (rules/marketplace#escrow).
     if (given.amount, given.currency) != (deal.price, deal.currency):
-        return "The escrow's amount and currency must be those of the agreement."
+        return "The escrow's amount and currency don't match the purchase agreement. Correct them at the escrow provider."
     return None
 
 
 def _is_item_due(case: DealCase) -> str | None:
     found = item_of(items(case.deal.diligence), case.given.item)
     if found is None:
-        return "There is no such item in the due diligence."
-    return "This item is resolved already." if found["resolvedAt"] else None
+        return "The due diligence has no item with this id. Reload the deal for its items."
+    return (
+        "This item is already resolved. Reload the deal for the open items."
+        if found["resolvedAt"]
+        else None
+    )
 
 
 def _is_item_to_deliver(case: DealCase) -> str | None:
     found = item_of(items(case.deal.transfer), case.given.item)
     if found is None:
-        return "There is no such item to hand over."
-    return "The buyer has accepted this item." if found["verdict"] == "accepted" else None
+        return "The handover checklist has no item with this id. Reload the deal for its items."
+    return (
+        "The buyer already accepted this item. No further action is needed."
+        if found["verdict"] == "accepted"
+        else None
+    )
 
 
 def _is_item_delivered(case: DealCase) -> str | None:
     found, given = item_of(items(case.deal.transfer), case.given.item), case.given
     if found is None:
-        return "There is no such item to hand over."
+        return "The handover checklist has no item with this id. Reload the deal for its items."
     if found["deliveredAt"] is None:
-        return "The seller has not delivered this item yet."
+        return "The seller hasn't delivered this item yet. Wait for the delivery."
     if found["verdict"] == "accepted":
-        return "You have accepted this item."
+        return "You already accepted this item. No further action is needed."
     if given.verdict not in VERDICTS:
-        return "The verdict is `accepted` or `rejected`."
-    return "Say why you reject it." if given.verdict == "rejected" and not given.reason else None
+        return "The verdict is invalid. Send `accepted` or `rejected`."
+    return (
+        "A rejection requires a reason. Send `reason`."
+        if given.verdict == "rejected" and not given.reason
+        else None
+    )
 
 
 def _is_date_near(case: DealCase) -> str | None:
     until, now = case.given.until, case.deal.exclusivity_until
     if until is None or now is None or until <= now:
-        return "Propose a date after the present one."
+        return "The proposed date isn't later than the current one. Propose a later date."
     # Nobody is bound for longer than 60 days ahead (rules/marketplace#timers).
     return (
-        "Propose a date at most 60 days ahead." if until - case.at > LONGEST_EXCLUSIVITY else None
+        "The proposed date is too late. Propose a date within 60 days."
+        if until - case.at > LONGEST_EXCLUSIVITY
+        else None
     )
 
 
 def _is_refund_reasoned(case: DealCase) -> str | None:
     given = case.given
     if given.reason not in REFUND_REASONS:
-        return f"The reason is one of {', '.join(REFUND_REASONS)}."
+        return f"The reason is invalid. Send one of {', '.join(REFUND_REASONS)}."
     known = {one["id"] for one in items(case.deal.transfer)}
     if not given.items or not set(given.items) <= known:
-        return "Name the items that you give back, by their ids."
+        return "The returned items are missing. Send the ids of the items you return."
     return None
 
 
@@ -217,19 +253,19 @@ def _is_all_returned(case: DealCase) -> str | None:
     # The reversed list is complete before the money goes back (rules/marketplace#money-back).
     if set(items(case.deal.returns)) <= set(case.given.items):
         return None
-    return "Name every item that has come back, by its id."
+    return "Some returned items are missing. Send the id of every item you received back."
 
 
 def _is_all_back(case: DealCase) -> str | None:
     given = case.given
     if given.escrow_returned and given.assets_returned:
         return None
-    return "Say that the escrow and the assets were returned: escrowReturned and assetsReturned."
+    return "The return isn't confirmed. Send `escrowReturned: true` and `assetsReturned: true`."
 
 
 def _is_released(case: DealCase) -> str | None:
     released = case.given.escrow_released
-    return None if released else "Say that the escrow was released: escrowReleased."
+    return None if released else "The release isn't confirmed. Send `escrowReleased: true`."
 
 
 SAYS: Final[Mapping[str, Guard]] = {

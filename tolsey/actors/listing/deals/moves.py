@@ -102,16 +102,24 @@ def target_of(case: DealCase, event: str, *, asker: str | None = None) -> Stage:
     # Who may never send it is the wrong party, whatever the stage (rules/marketplace#answers).
     may_ever = machines.DEAL.knows(case.actor, event)
     if not may_ever or (move is not None and case.actor not in move.actors):
-        raise Forbidden("This move is not yours to make.", allowed=can)
+        raise Forbidden(
+            "Your side of the deal can't take this action. Choose one of the actions in `allowed`.",
+            allowed=can,
+        )
     if move is None:
-        raise InvalidTransition(f"A deal at {deal.stage} cannot take {event}.", can)
+        raise InvalidTransition(
+            f"The deal is at the stage {deal.stage}, which doesn't allow {event}. Choose one of the actions in `allowed`.",
+            can,
+        )
     if is_paused(case.state, deal.id) and event not in UNPAUSED:
         raise InvalidTransition(
-            "Another buyer has the exclusivity now: this deal waits until it ends.", can
+            "Another buyer has exclusivity, so this deal is paused. Wait until the exclusivity"
+            " ends.",
+            can,
         )
     if missing := guards.wanted(case, event):
         raise Unprocessable(
-            f"This needs {', '.join(missing)}.",
+            f"This action requires {', '.join(missing)}. Add the missing fields and try again.",
             code="invalid_request",
             errors=[{"field": camel(name), "message": "is required"} for name in missing],
         )

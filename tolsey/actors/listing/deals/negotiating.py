@@ -77,14 +77,22 @@ def request(state: ListingState, message: RequestAccess, write_nda: WriteNda) ->
         return Decision(state, view_of(state, message.deal_id, message.at))
     # Nobody buys from themselves, or twice at once (rules/marketplace#access).
     if listing.organization_id == message.buyer_id:
-        raise Conflict("This is your own listing.", code="own_listing")
+        raise Conflict(
+            "This listing is your own, so you can't open a deal on it.", code="own_listing"
+        )
     if listing.status is not ListingStatus.ACTIVE or listing.asking_price is None:
-        raise Conflict("This business is not for sale now.", code="not_for_sale")
+        raise Conflict(
+            "This business isn't for sale at the moment. Add its listing to your watchlist to"
+            " see when that changes.",
+            code="not_for_sale",
+        )
     for head in state.deals.values():
         mine = head.deal.buyer_id == message.buyer_id
         if mine and head.deal.stage not in (*machines.DEAL.final, Stage.CLOSED):
             raise Conflict(
-                "You have a deal about this listing already.", code="deal_open", deal=head.deal.id
+                "You already have an open deal on this listing. Continue with that deal.",
+                code="deal_open",
+                deal=head.deal.id,
             )
     deal = DealThread(
         id=message.deal_id,
@@ -146,7 +154,8 @@ def _advanced(state: ListingState, message: AdvanceDeal) -> DealTurn:
         view = view_of(state, message.deal_id, message.at)
         names = {BUYER: view.of_buyer, SELLER: view.of_seller}.get(message.actor, view.of_operator)
         raise InvalidTransition(
-            f"The deal is at {head.deal.stage} now, not at {message.expected_stage}.", list(names)
+            f"The deal is now at the stage {head.deal.stage}, not {message.expected_stage}. Reload it and try again.",
+            list(names),
         )
     target_of(case, message.event)
     if message.event == "diligence.open":
@@ -167,7 +176,7 @@ def _check_documents(state: ListingState, case: DealCase, documents: Sequence[st
     wanted = set(orjson.loads(lifecycle.existing(state).required_documents))
     if missing := sorted(wanted - set(documents)):
         raise GuardFailed(
-            f"The data room needs {', '.join(missing)} first.",
+            f"The data room is missing {', '.join(missing)}. Upload these documents, then try again.",
             allowed=list(allowed(case)),
             missing=missing,
         )
@@ -180,12 +189,19 @@ def offer(state: ListingState, message: MakeOffer) -> Answer:
     if head.offer is not None and head.offer.id == message.offer_id:
         return Decision(state, view_of(state, message.deal_id, message.at))
     if head.deal.stage is not Stage.NDA_SIGNED:
-        raise InvalidTransition(f"No offer is made at {head.deal.stage}.", [])
+        raise InvalidTransition(
+            f"Offers can't be made at the stage {head.deal.stage}. Choose one of the actions in `allowed`.",
+            [],
+        )
     if is_paused(state, message.deal_id):
-        raise InvalidTransition("Another buyer has the exclusivity now: wait until it ends.", [])
+        raise InvalidTransition(
+            "Another buyer has exclusivity. Wait until it ends, then try again.", []
+        )
     # One offer of a thread is open at a time (rules/marketplace#offers).
     if open_offer(head) is not None:
-        raise InvalidTransition("An offer is open: it has to be answered or withdrawn first.", [])
+        raise InvalidTransition(
+            "The deal already has an open offer. Answer or withdraw it before you make another.", []
+        )
     made = offer_of(lifecycle.existing(state), message.terms, message.at, least=True)
     made = replace(
         made,
@@ -207,16 +223,25 @@ def answer(state: ListingState, message: AnswerOffer) -> Answer:
     if message.counter_id is not None and head.offer and head.offer.id == message.counter_id:
         return Decision(state, view_of(state, message.deal_id, message.at))
     if found is None or found.id != message.offer_id:
-        raise InvalidTransition("This offer is not open any more.", [])
+        raise InvalidTransition(
+            "This offer is no longer open. Reload the deal to see its current offer.", []
+        )
     side = Side(message.side)
     # Who made an offer takes it back; who got it answers it (rules/marketplace#answers).
     if (side is found.side) != (message.verb == "withdraw"):
-        raise Forbidden("This is for the other party to do.", allowed=offer_verbs(found, side))
+        raise Forbidden(
+            "Only the other party can do this. Wait for their answer.",
+            allowed=offer_verbs(found, side),
+        )
     move = machines.OFFER.moves[found.status, message.verb]
     if message.verb != "withdraw" and timers.ends(state, found, message.at) <= message.at:
-        raise InvalidTransition("The offer is not valid any more.", [])
+        raise InvalidTransition(
+            "The offer has expired. Make a new offer, or ask the other party for one.", []
+        )
     if message.verb in ("accept", "counter") and is_paused(state, message.deal_id):
-        raise InvalidTransition("Another buyer has the exclusivity now: wait until it ends.", [])
+        raise InvalidTransition(
+            "Another buyer has exclusivity. Wait until it ends, then try again.", []
+        )
     actor = LETTERS[side]
     ended = replace(found, status=OfferStatus(move.to), ended_at=message.at)
     match message.verb:
@@ -293,7 +318,9 @@ def offer_of(listing: ListingRecord, terms: OfferTerms, at: datetime, *, least: 
 
 def _wrong(name: str, said: str) -> NoReturn:
     raise Unprocessable(
-        f"{name} {said}.", code="invalid_request", errors=[{"field": name, "message": said}]
+        f"The field {name} {said}. Correct it and try again.",
+        code="invalid_request",
+        errors=[{"field": name, "message": said}],
     )
 
 
@@ -360,5 +387,7 @@ def reviewed(state: ListingState, message: ReviewListing) -> Decision[ListingSta
     if message.verdict == "reinstate" and any(
         head.deal.stage in BINDING for head in state.deals.values()
     ):
-        raise Conflict("End the open deal of this listing first.", code="open_deals")
+        raise Conflict(
+            "This listing has an open deal. End the deal, then try again.", code="open_deals"
+        )
     return lifecycle.review(state, message)

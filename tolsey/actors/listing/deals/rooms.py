@@ -49,7 +49,11 @@ def add(state: ListingState, message: AddDealFile) -> Decision[ListingState, Dea
     is_over = deal.stage in machines.DEAL.final
     buyers = message.file.side is Side.BUYER
     if is_over or (buyers and not level_of(deal, paused=is_paused(state, deal.id))):
-        raise InvalidTransition("The data room of this deal is closed to you now.", [])
+        raise InvalidTransition(
+            "You no longer have access to this deal's data room. Ask the other party if you"
+            " still need a document.",
+            [],
+        )
     turn.records.append(message.file)
     turn.enter(
         head,

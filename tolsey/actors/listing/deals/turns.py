@@ -52,7 +52,9 @@ class DealTurn:
         """Find a thread. Raises NotFound."""
         found = self.state.deals.get(deal_id)
         if found is None:
-            raise NotFound("There is no such deal.")
+            raise NotFound(
+                "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+            )
         return found
 
     def put(self, head: DealHead) -> None:

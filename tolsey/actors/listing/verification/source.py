@@ -48,7 +48,8 @@ Silence = Decision[ListingState, None]
 OFF_MARKET: Final = (ListingStatus.SOLD, ListingStatus.WITHDRAWN)
 DOMAIN_MISMATCH: Final = "domain_mismatch"
 SUSPENDED: Final = (
-    "The numbers of this listing are suspended: wait until they are cleared, or remove the source."
+    "The figures of this listing are suspended. Wait until they are cleared, or remove the"
+    " revenue source."
 )
 
 
@@ -59,7 +60,8 @@ class SourceInUse(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "This shop or account already backs another listing; remove it there first."
+            "This shop or account is already a revenue source of another listing. Remove it"
+            " there first."
         )
 
 
@@ -67,9 +69,13 @@ def accept(state: ListingState, message: RevenueSourceAccepted, *, in_use: bool)
     """Keep the sealed credentials and read their source for the first time."""
     listing = state.listing
     if listing is None or listing.deleted_at is not None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     if listing.status in OFF_MARKET:
-        raise Conflict(f"A listing that is {listing.status} cannot be verified.")
+        raise Conflict(
+            f"The listing can't be verified while its status is {listing.status}. Reload it to see the available actions."
+        )
     if state.is_suspended:
         raise InvalidTransition(SUSPENDED, [Event.SELLER_REMOVE.value])
     if in_use:
@@ -111,7 +117,7 @@ def refresh(state: ListingState, message: RefreshRevenue) -> Answer:
     if not working or is_doubted:
         shown = transitions.primary([proof.verification for proof in state.proofs], message.at)
         raise InvalidTransition(
-            "There is no working connection to read; connect one again.",
+            "The revenue source is no longer connected. Connect it again to continue verification.",
             transitions.allowed(shown.state),
         )
     after, effects = _read(state, working, message.at)
@@ -233,7 +239,7 @@ def disconnect(state: ListingState, message: RemoveRevenueSource) -> Answer:
     """Forget credentials because the seller says so; saying so twice changes nothing."""
     named = [each for each in state.proofs if message.provider in (None, _provider(each))]
     if all(each.verification.state is VerificationState.NONE for each in named):
-        raise NotFound("This listing has no verification.")
+        raise NotFound("This listing has no verification. Connect a revenue source to verify it.")
     freed, records = _freed(state, named, message.at, reason="seller", by=message.by)
     return Decision(freed, VerificationState.REVOKED.value, records=records)
 

@@ -88,7 +88,8 @@ def move(record: VerificationRecord, event: VerificationEvent, at: datetime) -> 
     to = MOVES.get((record.state, event))
     if to is None:
         raise InvalidTransition(
-            f"A verification that is {record.state} cannot take {event}.", allowed(record.state)
+            f"The verification's state is {record.state}, which doesn't allow {event}. Choose one of the actions in `allowed`.",
+            allowed(record.state),
         )
     since = record.since if to is record.state else at
     return replace(record, state=to, since=since)

@@ -22,7 +22,9 @@ class AlreadyRedeemed(Conflict):
     code = "already_redeemed"
 
     def __init__(self) -> None:
-        super().__init__("You, or your organization, have redeemed a code before.")
+        super().__init__(
+            "You or your organization already redeemed a code. Each can redeem only one."
+        )
 
 
 def redeem(
@@ -30,11 +32,20 @@ def redeem(
 ) -> Decision[OrganizationState, Redeemed]:
     """Grant the bonus, unless the affiliate would be bringing in themselves."""
     if use.code_id is None or use.affiliate_id is None:
-        raise NotFound("There is no such code.")
+        raise NotFound(
+            "This code doesn't exist. Check its spelling, or ask the affiliate for a new one."
+        )
     if use.affiliate_id == message.user_id:
-        raise Forbidden("This is your own code.", code="own_code")
+        raise Forbidden(
+            "You can't redeem your own affiliate code. Use a code from another affiliate.",
+            code="own_code",
+        )
     if use.belongs:
-        raise Forbidden("Its affiliate belongs to your organization.", code="own_organization")
+        raise Forbidden(
+            "This code's affiliate belongs to your organization. Use a code from another"
+            " affiliate.",
+            code="own_organization",
+        )
     if use.redeemed:
         raise AlreadyRedeemed
     organization_id = state.organization_id

@@ -40,10 +40,12 @@ def agree(
     change within a month add what the month's allowance gains, and take nothing.
     """
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     if state.plan in SOLD:
         raise Conflict(
-            "The organization pays for a subscription; it ends first.", code="subscription_exists"
+            "The organization has a paid subscription. Cancel it and wait until it ends before"
+            " you set up a contract.",
+            code="subscription_exists",
         )
     papers = _papers(state, message)
     if message.terms == _terms(state) and papers == _papers(state):
@@ -65,7 +67,7 @@ def agree(
 def start_month(state: OrganizationState, message: StartMonth) -> Decision[OrganizationState, bool]:
     """Grant the month's allowance of a contract or of a paid year, once."""
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     begun = _month(state, message)
     if begun is None or begun.state is state:
         return Decision(state, reply=False)

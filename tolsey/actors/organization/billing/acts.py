@@ -30,7 +30,7 @@ def view_of(state: OrganizationState, at: datetime) -> SubscriptionView:
     """Say what the organization pays for, and what of it changes next."""
     created_at = state.created_at
     if not state.exists or created_at is None:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     known = state.subscription
     if known is None:
         return SubscriptionView(
@@ -67,7 +67,7 @@ def record(
 ) -> Decision[OrganizationState, None]:
     """Write down what a person asked for."""
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     known = state.subscription
     subject = (known and known.subscription_id) or state.organization_id
     row = audit_record(

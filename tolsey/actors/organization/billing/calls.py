@@ -148,8 +148,8 @@ class OfSubscription:
         """Say that nobody knows what became of it."""
         del why
         detail = (
-            "The payment processor could not be reached. See in some minutes what your plan is"
-            " before you ask again."
+            "Stripe is unreachable, so the outcome is unknown. Check your plan in a few minutes"
+            " before you try again."
         )
         return PlanChangeRefused(
             operation_id=self.operation_id,

@@ -85,7 +85,9 @@ def change(state: OrganizationState, message: ChangePlan, kept: Operation | None
     # What is owed is paid before more is bought.
     if view.dunning_since is not None or view.status == "past_due":
         raise Conflict(
-            "Pay the open invoice first.", code="payment_due", invoiceUrl=view.dunning_url
+            "An invoice is unpaid. Pay it at `invoiceUrl`, then try again.",
+            code="payment_due",
+            invoiceUrl=view.dunning_url,
         )
     key = _upgrade_key(state, held, price_id)
     up = UpgradeSubscription(
@@ -187,7 +189,8 @@ def subscribed(view: SubscriptionView) -> Subscribed:
                 schedule_id=view.schedule_id,
             )
     raise Conflict(
-        "The subscription cannot be changed now.",
+        "The subscription can't be changed in its current status. Check `status` and settle any"
+        " open invoice.",
         code="subscription_not_active",
         subscriptionStatus=view.status,
     )
@@ -203,7 +206,10 @@ def current_offer(view: SubscriptionView, offers: Iterable[PricedOffer]) -> Offe
 
 def _require_subscription(view: SubscriptionView) -> SubscriptionView:
     if not view.is_subscribed:
-        raise Conflict("There is no subscription: buy a plan.", code="no_subscription")
+        raise Conflict(
+            "Your organization has no subscription. Subscribe to a plan first.",
+            code="no_subscription",
+        )
     return view
 
 
@@ -218,7 +224,7 @@ def _known(
     # Those about one thing go one after another (rules/calls#calls).
     if running is not None and orjson.loads(running.wanted)["asked"] != _asked(message):
         raise Conflict(
-            "Another change of the plan is on its way. Ask again when it is done.",
+            "Another plan change is in progress. Try again when it has completed.",
             code="change_in_progress",
             operation=running.id,
         )

@@ -201,7 +201,10 @@ class ProcessorCalls:
         invoice = await self._processor.invoice(payment_ref)
         paid_with = invoice.payment_intent_id or invoice.charge_id
         if paid_with is None:
-            raise Conflict("Nothing was collected for this invoice.", code="nothing_to_refund")
+            raise Conflict(
+                "No payment was collected for this invoice, so there is nothing to refund.",
+                code="nothing_to_refund",
+            )
         return paid_with
 
     def _refused(

@@ -137,7 +137,9 @@ def _is_unused(draft: Draft, payment: CreditedPayment) -> bool:
 def _require_known(payment: CreditedPayment | None) -> CreditedPayment:
     """Return a payment that granted something; 404 for any other."""
     if payment is None or payment.kind not in {"purchase", "allowance"}:
-        raise NotFound("The organization has no such payment.")
+        raise NotFound(
+            "Your organization has no payment with this id. Check the id in the payment list."
+        )
     return payment
 
 
@@ -145,9 +147,16 @@ def _require_purchase(payment: CreditedPayment, *, is_unused: bool, at: datetime
     """Refuse a purchase of credits that is not given back any more, and say why."""
     _require_whole(payment)
     if payment.granted_at is None or at - payment.granted_at >= PURCHASE_WITHIN:
-        raise Conflict("Credits are refunded within 24 hours.", code="refund_too_late")
+        raise Conflict(
+            "Credit purchases can be refunded only within 24 hours. Contact support if you need"
+            " help.",
+            code="refund_too_late",
+        )
     if not is_unused:
-        raise Conflict("Some of these credits have been used.", code="refund_credits_used")
+        raise Conflict(
+            "Some of these credits were already used, so the purchase can't be refunded.",
+            code="refund_credits_used",
+        )
 
 
 def _require_subscription(
@@ -159,15 +168,34 @@ def _require_subscription(
     """
     _require_whole(payment)
     if view.paid_invoice_id != payment.payment_ref or view.paid_at is None:
-        raise Conflict("A newer payment has been made since.", code="refund_not_newest")
+        raise Conflict(
+            "Only the most recent payment can be refunded, and a newer one exists. Request a"
+            " refund for that one.",
+            code="refund_not_newest",
+        )
     if at - view.paid_at >= SUBSCRIPTION_WITHIN:
-        raise Conflict("A subscription is refunded within 7 days.", code="refund_too_late")
+        raise Conflict(
+            "Subscription payments can be refunded only within 7 days. Cancel the subscription"
+            " to stop renewal.",
+            code="refund_too_late",
+        )
     if has_chatted:
-        raise Conflict("Messages have been sent since.", code="refund_messages_sent")
+        raise Conflict(
+            "The plan was used after this payment, so it can't be refunded. Cancel the"
+            " subscription to stop renewal.",
+            code="refund_messages_sent",
+        )
 
 
 def _require_whole(payment: CreditedPayment) -> None:
     if payment.refunded:
-        raise Conflict("This payment has been refunded.", code="already_refunded")
+        raise Conflict(
+            "This payment was already refunded. Check the payment list for its date.",
+            code="already_refunded",
+        )
     if payment.dispute_removed:
-        raise Conflict("This payment is disputed; its bank gives it back.", code="payment_disputed")
+        raise Conflict(
+            "This payment is disputed, so the cardholder's bank decides about it. Wait for the"
+            " outcome of the dispute.",
+            code="payment_disputed",
+        )

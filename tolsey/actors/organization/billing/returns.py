@@ -151,10 +151,10 @@ def leave(state: OrganizationState, message: LeaveProcessor) -> Decision[Organiz
 def given_up(state: OrganizationState, message: ReturnGivenUp) -> Step:
     """Say how far it came: an operator goes on from the dead letter."""
     decision: Step = Decision(state, None)
-    detail = "The payment went back, but its plan could not be ended: look into the dead letters."
+    detail = "The payment was refunded, but the plan couldn't be canceled. An operator can retry it from the dead letters."
     if not message.is_returned:
         decision = refunds.release(state, message.payment_ref, message.at)
-        detail = "The payment processor could not be reached. Look there before you ask again."
+        detail = "Stripe is unreachable, so the outcome is unknown. Check the payment in Stripe before you try again."
     operation = under_way.find(state, message.operation_id)
     if operation is None:
         return decision

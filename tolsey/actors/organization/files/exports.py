@@ -71,7 +71,7 @@ def given_up(state: OrganizationState, message: ExportGivenUp) -> Decision[Organ
     if operation is None:
         return Decision(state, None)
     why = Refusal(
-        "The export could not be written. Ask for it again in a few minutes.",
+        "The export couldn't be created. Request it again in a few minutes.",
         status=503,
         code="files_unavailable",
     )

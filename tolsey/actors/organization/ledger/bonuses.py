@@ -18,7 +18,7 @@ BONUS = "bonus"
 def grant(state: OrganizationState, message: GrantDailyBonus) -> Decision[OrganizationState, bool]:
     """Grant a day's bonus, unless the day had it or the plan has none."""
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     amount = _amount(state)
     if not amount or message.day <= state.credits.bonus_day:
         return Decision(state, reply=False)

@@ -86,7 +86,7 @@ class Draft:
         available = self.free - self.debt
         if amount > available:
             raise PaymentRequired(
-                "The credits do not cover this.",
+                "Your credit balance is too low for this. Buy credits or upgrade your plan.",
                 code="insufficient_credits",
                 required=amount,
                 available=available,
@@ -315,7 +315,7 @@ def opened(state: OrganizationState, at: datetime, keep: str | None = None) -> D
     `keep` names a hold that is not ended for having been left alone: it is heard of just now.
     """
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     if at < state.credits.due_at:
         return Draft(state, at, [])
     current, records = lapsed(state, at, keep)

@@ -23,7 +23,10 @@ def hold(state: OrganizationState, message: HoldCredits) -> Decision[Organizatio
     if message.hold_id in state.credits.holds:
         return Decision(state, reply=state.credits.standing)
     if message.amount <= 0:
-        raise Unprocessable("A hold is above zero.", code="invalid_amount")
+        raise Unprocessable(
+            "The hold amount must be greater than zero. Send a positive amount.",
+            code="invalid_amount",
+        )
     draft = bonuses.opened(state, message.at)
     draft.require(message.amount)
     lines = draft.pin(message.hold_id, message.amount)
@@ -43,7 +46,10 @@ def hold(state: OrganizationState, message: HoldCredits) -> Decision[Organizatio
 def extend(state: OrganizationState, message: ExtendHold) -> Decision[OrganizationState, Standing]:
     """Pin more under a hold, lengthen its lease, and remember its cost so far."""
     if message.amount < 0:
-        raise Unprocessable("A hold is not made smaller.", code="invalid_amount")
+        raise Unprocessable(
+            "A hold can't be reduced. Send an amount at least as high as the current hold.",
+            code="invalid_amount",
+        )
     draft = bonuses.opened(state, message.at, keep=message.hold_id)
     known = _live(draft, message.hold_id)
     lease_until = max(known.lease_until, message.lease_until)
@@ -62,7 +68,9 @@ def extend(state: OrganizationState, message: ExtendHold) -> Decision[Organizati
 def settle(state: OrganizationState, message: SettleHold) -> Decision[OrganizationState, Settled]:
     """Pay a hold's cost out of it and free the rest; cost above it is written off."""
     if message.cost < 0:
-        raise Unprocessable("A cost is not below zero.", code="invalid_amount")
+        raise Unprocessable(
+            "The cost must not be negative. Send zero or a positive amount.", code="invalid_amount"
+        )
     draft = opened(state, message.at, keep=message.hold_id)
     charged, written_off = draft.end(_live(draft, message.hold_id), message.cost)
     after, records = draft.close(*ending(message.hold_id, message.cost))
@@ -78,5 +86,7 @@ def release(state: OrganizationState, message: ReleaseHold) -> Decision[Organiza
 def _live(draft: Draft, hold_id: str) -> Hold:
     found = draft.holds.get(hold_id)
     if found is None:
-        raise Conflict("The hold has ended, or never was.", code="hold_closed")
+        raise Conflict(
+            "This hold doesn't exist or has ended. Create a new hold.", code="hold_closed"
+        )
     return found

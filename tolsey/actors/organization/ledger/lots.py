@@ -187,7 +187,7 @@ def read(
 ) -> Decision[OrganizationState, CreditsView]:
     """Show the credits as they are now; what is due and still stands in the books is left out."""
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     current = state
     if message.at >= state.credits.due_at:
         current, _ = lapsed(state, message.at)
@@ -235,4 +235,7 @@ def _decided(
 
 def _require_positive(amount: int) -> None:
     if amount <= 0:
-        raise Unprocessable("An amount of credits is above zero.", code="invalid_amount")
+        raise Unprocessable(
+            "The credit amount must be greater than zero. Send a positive amount.",
+            code="invalid_amount",
+        )

@@ -29,7 +29,9 @@ def wait(
     """Let whoever asks wait for the end of an operation; `kept` is what is on disk of it."""
     operation = known(state, message.operation_id, kept)
     if operation is None:
-        raise NotFound("There is no such operation.")
+        raise NotFound(
+            "This operation doesn't exist, has expired, or belongs to another user. Check its id."
+        )
     if operation.finished_at is None:
         return Decision(state, Parked(_name(operation.id)))
     return answer(state, operation)
@@ -65,7 +67,7 @@ def begin(state: OrganizationState, operation: Operation) -> OrganizationState:
     """Go on with an operation. Raises Unavailable when too many are on their way."""
     if len(state.operations) >= MOST_OPEN:
         raise Unavailable(
-            "Too many changes of this organization are on their way. Try again in a minute.",
+            "Too many changes are in progress for this organization. Try again in a minute.",
             code="overloaded",
             retryAfter=60,
         )

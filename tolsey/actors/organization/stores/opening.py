@@ -16,17 +16,20 @@ def open_store(
 ) -> Decision[OrganizationState, StoreOpened]:
     """Open a store if the plan includes one more; 402 proposes the plan that does."""
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     known = state.store(message.store_id)
     if known is not None:
         if known.deleted_at is not None:
-            raise Conflict("The store has been deleted.", code="store_deleted")
+            raise Conflict(
+                "This store was deleted and can't be restored. Create a new store.",
+                code="store_deleted",
+            )
         return Decision(state, reply=_opened(known))
     wanted = len(state.open_stores) + 1
     included = plans.stores_included(state.plan, state.stores_contracted)
     if included is not None and wanted > included:
         raise PaymentRequired(
-            f"The plan includes {included} {'store' if included == 1 else 'stores'}.",
+            f"Your plan includes {included} {'store' if included == 1 else 'stores'}, and all are in use. Upgrade your plan to add another.",
             code="store_limit",
             plan=plans.proposed_for(wanted),
             storesIncluded=included,

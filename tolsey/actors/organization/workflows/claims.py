@@ -22,9 +22,11 @@ def claim(
     One whose lease has ended counts no more. 402 proposes the plan that would have let it.
     """
     if not state.exists:
-        raise NotFound("There is no such organization.")
+        raise NotFound("This organization doesn't exist, or you don't belong to it. Check the id.")
     if message.lease_until <= message.at:
-        raise Unprocessable("A lease ends after it begins.", code="invalid_lease")
+        raise Unprocessable(
+            "The lease must end after it starts. Send a later end time.", code="invalid_lease"
+        )
     live = {id: one for id, one in state.workflows.items() if one.lease_until > message.at}
     lapsed = [
         replace(one, ended_at=one.lease_until)
@@ -68,7 +70,7 @@ def release(
 def _require_room(running: int, allowed: int | None) -> None:
     if allowed is not None and running >= allowed:
         raise PaymentRequired(
-            f"The plan runs {allowed} {'workflow' if allowed == 1 else 'workflows'} at a time.",
+            f"Your plan runs {allowed} {'workflow' if allowed == 1 else 'workflows'} at a time. Wait for one to finish, or upgrade your plan.",
             code="workflow_limit",
             plan=plans.proposed_for_workflows(running + 1),
             concurrentWorkflows=allowed,

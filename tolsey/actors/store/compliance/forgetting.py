@@ -34,7 +34,10 @@ def redact(state: StoreState, message: RedactShop) -> Decision[StoreState, int]:
         return Decision(state, reply=0)
     # Connecting a shop again stops what its uninstall began (rules/shops#who-asks).
     if message.spares_live and connection.status == ConnectionStatus.ACTIVE:
-        raise Conflict("The shop was connected again.")
+        raise Conflict(
+            "The shop was connected again, so its data isn't deleted. Disconnect it first if"
+            " you want that."
+        )
     erased = replace(
         forgotten(connection),
         status=ConnectionStatus.REVOKED,
@@ -67,7 +70,10 @@ def destroy_salt(state: StoreState, message: DestroySalt) -> Decision[StoreState
         and connection.shop_domain == message.shop_domain
         and connection.status == ConnectionStatus.ACTIVE
     ):
-        raise Conflict("The shop was connected again with the salt that its rows had.")
+        raise Conflict(
+            "The shop was connected again with its previous data, so that data isn't deleted."
+            " Disconnect it first if you want that."
+        )
     if known is None or known.sealed_salt == shops.DESTROYED:
         return Decision(state, reply=False)
     bare = replace(known, sealed_salt=shops.DESTROYED)

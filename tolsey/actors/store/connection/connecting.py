@@ -126,7 +126,7 @@ def disconnect(state: StoreState, message: Disconnect) -> Decision[StoreState, C
     """Erase the credentials on the merchant's word; taking away twice changes nothing more."""
     connection = state.connection
     if connection is None:
-        raise NotFound("This store has no commerce connection.")
+        raise NotFound("This store isn't connected to a shop. Connect it in the store's settings.")
     if connection.status == DISCONNECTED:
         return Decision(state, reply=view(state))
     erased = replace(forgotten(connection), status=DISCONNECTED, client_id=None)
@@ -268,7 +268,7 @@ def view(state: StoreState) -> ConnectionView:
     """Show a connection that there is."""
     connection = state.connection
     if connection is None:
-        raise NotFound("This store has no commerce connection.")
+        raise NotFound("This store isn't connected to a shop. Connect it in the store's settings.")
     if connection.status == ConnectionStatus.ACTIVE and connection.refused_at is None:
         token_state = TokenState.OK
     else:

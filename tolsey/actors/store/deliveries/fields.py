@@ -88,11 +88,11 @@ def amount(value: object, field: str) -> Decimal:
         try:
             read = Decimal(str(value))
         except InvalidOperation as error:
-            raise Unreadable(field, "not an amount") from error
+            raise Unreadable(field, "is not a valid amount") from error
         # Checked before any arithmetic: 1E+999999999 is short text and a huge number.
         if read.is_finite() and -MONEY_DIGITS <= read.adjusted() < MONEY_DIGITS:
             return read
-    raise Unreadable(field, "not an amount")
+    raise Unreadable(field, "is not a valid amount")
 
 
 def minor(body: Body, field: str, code: str | None) -> int | None:

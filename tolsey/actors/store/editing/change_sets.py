@@ -44,9 +44,13 @@ STOPPED_LIFE: Final = timedelta(hours=24)
 """How long what was stopped may be resumed: what was shown is a day old at most (rules/agents#many-at-once)."""
 
 STOPPED: Final = "stopped"
-BY_PERSON: Final = "A person of the store stopped this; only a person of the store resumes it."
-BY_AGENT: Final = "This was stopped before its turn came."
-EXPIRED: Final = "This was stopped, and nobody resumed it within a day: it was not done."
+BY_PERSON: Final = (
+    "A member of the organization stopped this bulk change. Only a member can resume it."
+)
+BY_AGENT: Final = "This change was stopped before it started. Resume the bulk change to apply it."
+EXPIRED: Final = (
+    "This change was stopped and not resumed within a day, so it wasn't applied. Plan it again."
+)
 
 PlanState = Literal["running", "stopped", "applied", "rejected", "partly"]
 Answered = Decision[StoreState, ChangeSetView]
@@ -63,13 +67,18 @@ def begin(state: StoreState, message: BeginChangeSet, kept: AgentOperation | Non
             return Decision(state, reply=Parked(plan_waiter(id)))
         return Decision(state, reply=told, records=(_audit(state, known, "replayed"),))
     if message.is_repeat:
-        raise Unavailable("This was not done for now. Try again.", retryAfter=1)
+        raise Unavailable("The change couldn't be started. Try again.", retryAfter=1)
     # Money goes back on a person's word for each refund alone (rules/agents#refunds).
     if any(edits.wants_person(one.tool) for one in message.changes):
-        raise Conflict("A person of the store decides this: propose it.", code="proposal_required")
+        raise Conflict(
+            "This change needs approval from a member of the organization. Submit it as a"
+            " proposal.",
+            code="proposal_required",
+        )
     if len({one.change_set for one in state.operations} - {None}) >= MOST_PLANS:
         raise Unavailable(
-            "Too many plans of this store are on their way or stopped. Resume or wait for one of them first.",
+            "Too many bulk changes of this store are running or stopped. Resume one, or wait"
+            " until one completes.",
             code="overloaded",
             retryAfter=5,
         )
@@ -199,7 +208,10 @@ def _found(
     """Find what has not ended of a plan that there is."""
     found = of_plan(state, change_set)
     if not found and (kept is None or kept.change_set != change_set):
-        raise NotFound("There is no such plan of changes.")
+        raise NotFound(
+            "This bulk change doesn't exist, or you don't have access to it. Check the link or"
+            " the id."
+        )
     return found
 
 

@@ -111,7 +111,11 @@ def plan(edit: Edit, facts: Facts | None) -> Planned | Rejected:
         return MISSING
     # A plan of many changes names the version of each by its beginning.
     if edit.version is not None and not version_of(edit, facts).startswith(edit.version):
-        return Rejected("version_changed", "It changed since this version; look again.")
+        return Rejected(
+            "version_changed",
+            "The item changed after the version you named. Fetch it again and retry with its"
+            " current version.",
+        )
     return KINDS[edit.kind].plan(edit.wanted, facts)
 
 

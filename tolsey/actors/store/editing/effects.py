@@ -46,7 +46,7 @@ log = structlog.get_logger()
 KEY_HONOURED: Final = timedelta(hours=1)
 """How long after an operation began its key is relied on; the platform forgets keys at some time."""
 
-CHANGED_SINCE: Final = "This was done, and somebody changed it right after: look in the shop."
+CHANGED_SINCE: Final = "The change was applied, but another user edited the item afterwards. Check the item in the shop."
 
 Told = Message[Any]
 Step = Callable[["EditCalls", AgentOperation, Edit], Awaitable[Told]]
@@ -101,7 +101,12 @@ class EditCalls:
         except SealBroken:
             if not is_new:
                 return self._unanswered(kept, EditVerdict.UNCLEAR)
-            return self._rejected(kept, "unreadable", "What was asked can no longer be read.")
+            return self._rejected(
+                kept,
+                "unreadable",
+                "The stored request was written by another version and can't be read. Send the"
+                " request again.",
+            )
         return await (self._plan(kept, edit) if is_new else self._find_out(kept, edit))
 
     async def send(self, call: SendEdit) -> Told | None:

@@ -61,10 +61,10 @@ MOST_PROPOSED: Final = 50
 PROPOSAL_LIFE: Final = timedelta(hours=24)
 """How long a proposal waits for a person (rules/agents#refunds)."""
 
-NOT_DONE_ELSEWHERE: Final = "The store was connected to another shop first: this was not done."
+NOT_DONE_ELSEWHERE: Final = "The store was connected to another shop before the change started, so it wasn't applied. Plan it again."
 SENT_ELSEWHERE: Final = (
-    "The store was connected to another shop before the platform answered: look in the former shop"
-    " whether this was done."
+    "The store was connected to another shop before Shopify responded. Check in the former shop"
+    " whether the change was applied."
 )
 
 Shown = Decision[StoreState, OperationView]
@@ -83,15 +83,21 @@ def begin(state: StoreState, message: BeginOperation, kept: AgentOperation | Non
             return _replay(state, known)
     # Whatever asks for it, money goes back on a person's word alone (rules/agents#refunds).
     if edits.wants_person(message.tool) and not (message.is_repeat or message.is_proposal):
-        raise Conflict("A person of the store decides this: propose it.", code="proposal_required")
+        raise Conflict(
+            "This change needs approval from a member of the organization. Submit it as a"
+            " proposal.",
+            code="proposal_required",
+        )
     if message.is_repeat:
-        raise Unavailable("This was not done for now. Try again.", retryAfter=1)
+        raise Unavailable("The change couldn't be started. Try again.", retryAfter=1)
     if message.is_proposal:
         return _proposed(state, message, sends=0 if known is None else known.sends)
     alone = [one for one in state.operations if one.change_set is None]
     if sum(one.state != OperationState.PROPOSED for one in alone) >= MOST_OPEN:
         raise Unavailable(
-            "Too many changes of this store are on their way.", code="overloaded", retryAfter=5
+            "Too many changes of this store are in progress. Try again in a minute.",
+            code="overloaded",
+            retryAfter=5,
         )
     operation = _wished(
         state,
@@ -110,7 +116,8 @@ def _proposed(state: StoreState, message: BeginOperation, sends: int) -> Shown:
     waiting = [one for one in state.operations if one.state == OperationState.PROPOSED]
     if len(waiting) >= MOST_PROPOSED:
         raise Conflict(
-            "Too many changes of this store wait for a person. Have some decided first.",
+            "Too many proposals for this store are waiting for approval. Approve or decline"
+            " some first.",
             code="too_many_proposals",
         )
     proposed = _wished(
@@ -199,7 +206,7 @@ def overtaken(state: StoreState, message: OperationOvertaken) -> Silence:
             operation,
             state=OperationState.REJECTED,
             code="contended",
-            detail="Others change this all the time; look again.",
+            detail="The item changed during every attempt. Fetch it again and retry.",
         )
         return end(state, contended, message.at)
     again = replace(operation, state=OperationState.RUNNING)
@@ -218,7 +225,7 @@ def given_up(state: StoreState, message: OperationGivenUp) -> Silence:
     if operation is None:
         return Decision(state, reply=None)
     if operation.state == OperationState.RUNNING:
-        why = Unavailable("This was not done for now. Try again.", retryAfter=1)
+        why = Unavailable("The change couldn't be started. Try again.", retryAfter=1)
         if operation.change_set is not None:
             return halted(state, operation, code=why.code, detail=why.detail, at=message.at)
         ended = replace(operation, state=OperationState.NOT_SENT, code=why.code, detail=why.detail)
@@ -227,7 +234,7 @@ def given_up(state: StoreState, message: OperationGivenUp) -> Silence:
         operation,
         state=OperationState.UNCLEAR,
         code="unclear",
-        detail="Nobody could find out whether this was done: look in the shop.",
+        detail="The outcome of this change is unknown. Check the shop before you repeat it.",
     )
     return end(state, ended, message.at)
 
@@ -306,7 +313,7 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
             looks=looks,
             state=OperationState.REJECTED,
             code="not_applied",
-            detail="The platform never answered, and the shop is as it was before.",
+            detail="Shopify never responded, and nothing changed in the shop. Try again.",
         )
         return end(state, ended, message.at)
     if looks >= LOOKS:
@@ -315,7 +322,8 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
             looks=looks,
             state=OperationState.UNCLEAR,
             code="unclear",
-            detail="The platform never answered, and the shop was changed by others since.",
+            detail="Shopify never responded, and other users have changed the item since. Check it"
+            " in the shop.",
         )
         return end(state, ended, message.at)
     unknown = replace(
@@ -323,7 +331,8 @@ def unanswered(state: StoreState, message: OperationUnanswered) -> Silence:
         looks=looks,
         state=OperationState.UNKNOWN,
         code="unknown",
-        detail="The platform did not answer; whether this was done is being looked up.",
+        detail="Shopify didn't respond. We are checking whether the change was applied; check the"
+        " operation again later.",
     )
     again = Perform(
         CarryOut(

@@ -19,7 +19,7 @@ from tolsey.runtime.decision import Decision, Parked
 from tolsey.storage.records.commerce.agent_operation import AgentOperation, OperationState
 from tolsey.storage.records.journal import audit_record
 
-EXPIRED: Final = "Nobody confirmed this within a day: nothing was done."
+EXPIRED: Final = "The proposal expired because no one approved it within a day. Nothing was changed; submit it again if needed."
 
 
 def decide(
@@ -28,9 +28,15 @@ def decide(
     """Carry a proposal out as it was shown, or end it."""
     operation = under_way(state, message.operation_id)
     if operation is None and kept is None:
-        raise NotFound("There is no such proposal.")
+        raise NotFound(
+            "This proposal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     if operation is None or operation.state != OperationState.PROPOSED:
-        raise Conflict("This was decided before, or nobody did in time.", code="already_decided")
+        raise Conflict(
+            "This proposal was already decided or has expired. Check its status, and submit a"
+            " new one if needed.",
+            code="already_decided",
+        )
     # What was shown is a day old at most (rules/agents#refunds).
     if message.at >= operation.created_at + PROPOSAL_LIFE:
         raise Conflict(EXPIRED, code="proposal_expired")
@@ -49,7 +55,7 @@ def decide(
             decided,
             state=OperationState.REJECTED,
             code="declined",
-            detail="A person of the store declined this.",
+            detail="A member of the organization declined this proposal. Nothing was changed.",
         )
         ended = end(state, declined, message.at)
         reply = view(ended.state.ended[-1])

@@ -136,7 +136,8 @@ def require_same(known: AgentOperation, digest: str) -> None:
     """Refuse an id that was used for something else."""
     if known.digest != digest:
         raise Unprocessable(
-            "This idempotency_key was used for a call with other arguments.",
+            "This idempotency_key was already used with different arguments. Use a new key for"
+            " a new call.",
             code="idempotency_key_reused",
         )
 

@@ -105,7 +105,9 @@ def stop(state: StoreState, message: StopImport) -> Decision[StoreState, OrderIm
     """Let an import stand where it is; the call that reads finds out at its next part."""
     standing = state.order_import
     if standing is None or standing.state is not ImportState.RUNNING:
-        raise Conflict("No import of orders runs.", code="import_not_running")
+        raise Conflict(
+            "No order import is running. Start one, or check its status.", code="import_not_running"
+        )
     stopped = replace(
         standing, run=standing.run + 1, state=ImportState.STOPPED, changed_at=message.at
     )

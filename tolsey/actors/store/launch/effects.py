@@ -204,7 +204,7 @@ class LaunchCalls:
             return MilestoneStop(
                 kind="blocked",
                 reason="scope_missing",
-                detail=f"The merchant's app does not have the scope {lacking[0]}.",
+                detail=f"The merchant's app lacks the scope {lacking[0]}. Add it to the app, then run this again.",
                 scope=lacking[0],
             )
         taken = EXECUTORS[milestone](work)

@@ -63,7 +63,8 @@ def moved(one: LaunchMilestone, event: str, at: datetime, **changes: Any) -> Lau
     if after is None:
         allowed = sorted(name for before, name in PLAYBOOK.moves if before == one.state)
         raise InvalidTransition(
-            f"{one.milestone} is {one.state}: {event} is not possible.", allowed
+            f"The milestone {one.milestone} is {one.state}, which doesn't allow {event}. Choose one of the actions in `allowed`.",
+            allowed,
         )
     return replace(one, state=MilestoneState(after), changed_at=at, **changes)
 
@@ -245,7 +246,7 @@ def undone(
     # Before a dependant has started (rules/launch#checkpoints).
     if begun:
         raise Conflict(
-            f"{', '.join(begun)} began after {milestone}: it can no longer be undone.",
+            f"{milestone} can't be undone because {', '.join(begun)} started after it. Change the result in the Shopify admin instead.",
             code="dependant_started",
             milestones=begun,
         )

@@ -86,6 +86,6 @@ def launch_of(state: StoreState) -> Launch:
 def not_begun() -> NotFound:
     """Say that a store has no launch yet."""
     return NotFound(
-        "This store's launch was not begun: POST /api/wizard/store/launch begins it.",
+        "This store's launch hasn't been started. Start it with POST /api/wizard/store/launch.",
         code="launch_not_begun",
     )

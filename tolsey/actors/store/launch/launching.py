@@ -47,15 +47,16 @@ def begin(state: StoreState, message: BeginLaunch, facts: Facts) -> Decision[Sto
     if state.launch is not None:
         if state.launch.head.digest != message.digest:
             raise Conflict(
-                "The launch of this store was begun with something else. Look at it in"
-                f" /api/wizard/store/{state.store_id}.",
+                f"This store's launch was already started with other settings. Fetch it from /api/wizard/store/{state.store_id}.",
                 code="launch_exists",
                 launchId=state.launch.head.launch_id,
             )
         known = told_password(state.launch, message)
         return Decision(replace(state, launch=known), reply=known.head.launch_id)
     if state.organization_id is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     head = StoreLaunch(
         store_id=state.store_id,
         launch_id=message.launch_id,
@@ -95,15 +96,15 @@ def run(state: StoreState, message: RunMilestone) -> Answer:
     one = _found(launch, message.milestone)
     if PLAYBOOK.milestones[one.milestone].is_human:
         # A person's step is never run (rules/launch#milestones).
-        detail = "A person does this: mark it done when it is."
+        detail = "This milestone is done by you, not automatically. Mark it as done when you have completed it."
         return Decision(state, reply=outcome(launch, one, "human_required", detail))
     if one.state == MilestoneState.RUNNING:
         return Decision(state, reply=Parked(waiter(one.milestone)))
     if one.milestone not in BUILT:
-        detail = "This version cannot carry it out. Nothing waits for it."
+        detail = "This release can't run the milestone yet. No other milestone depends on it."
         return Decision(state, reply=outcome(launch, one, "no_executor", detail))
     if missing := graph.unmet(launch, one.milestone, BUILT):
-        detail = f"It waits for {', '.join(missing)}."
+        detail = f"This milestone depends on {', '.join(missing)}. Complete that first."
         return Decision(state, reply=outcome(launch, one, "not_ready", detail))
     if one.state == MilestoneState.SUCCEEDED and not message.is_forced:
         return Decision(state, reply=outcome(launch, one, "already_done"))
@@ -138,12 +139,15 @@ def decide(state: StoreState, message: DecideCheckpoint) -> Answer:
     definition = PLAYBOOK.milestones[one.milestone]
     if message.action in {"done", "undo"} and not definition.is_human:
         raise Conflict(
-            "This runs by itself: nobody marks it done. Run it, or skip it where it can be.",
+            "This milestone runs automatically and can't be marked as done. Run it, or skip it"
+            " where that is allowed.",
             code="not_a_checkpoint",
         )
     # Only what the playbook says can be left out (rules/launch#checkpoints).
     if message.action == "skip" and not definition.is_skippable:
-        raise Conflict("This milestone cannot be skipped.", code="not_skippable")
+        raise Conflict(
+            "This milestone can't be skipped. Run it or mark it as done.", code="not_skippable"
+        )
     if message.action in {"undo", "unskip"}:
         launch = graph.undone(launch, one.milestone, EVENTS[message.action], BUILT, message.at)
     else:
@@ -166,7 +170,9 @@ def _decided(launch: Launch, one: LaunchMilestone, message: DecideCheckpoint) ->
     # What stands on others is not done before them (rules/launch#checkpoints).
     if message.action == "done" and is_early:
         raise Conflict(
-            f"{', '.join(missing)} comes first.", code="not_ready", milestones=list(missing)
+            f"This milestone depends on {', '.join(missing)}. Complete that first.",
+            code="not_ready",
+            milestones=list(missing),
         )
     decided = graph.moved(
         one,
@@ -206,5 +212,7 @@ def refused(state: StoreState, message: PlaceRefused) -> Silence:
 
 def _found(launch: Launch, milestone: str) -> LaunchMilestone:
     if milestone not in launch.milestones:
-        raise NotFound("The playbook has no such milestone.")
+        raise NotFound(
+            "The playbook has no milestone with this name. Check the names in the launch overview."
+        )
     return launch.milestones[milestone]

@@ -33,7 +33,7 @@ MOST_STEPS: Final = 12
 UNSETTLED: Final = MilestoneStop(
     kind="retryable",
     reason="not_settled",
-    detail="The shop did not come to what was written to it.",
+    detail="The shop doesn't show the changes that were sent. Check the shop, then run this again.",
 )
 
 
@@ -99,7 +99,7 @@ def writes(state: StoreState, message: StepWrites) -> Silence:
         busy = MilestoneStop(
             kind="retryable",
             reason="overloaded",
-            detail="Too many changes of this store are on their way.",
+            detail="Too many changes of this store are in progress. Try again in a minute.",
         )
         return _stopped(state, launch, one, busy, message.at)
     waiting = replace(one, operations=" ".join(begun), stop=None, changed_at=message.at)

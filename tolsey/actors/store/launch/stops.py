@@ -92,7 +92,9 @@ def stop_of_error(error: Refusal | PlatformError) -> MilestoneStop:
 
 def stop_of_write(ended: LaunchWriteEnded) -> MilestoneStop | None:
     """Say what the end of a change means for its milestone; None when the shop is as was wanted."""
-    detail = ended.detail or "The platform did not make this change."
+    detail = (
+        ended.detail or "Shopify didn't apply this change. Check the shop, then run this again."
+    )
     if ended.state == OperationState.APPLIED or ended.platform_code in COVERED:
         return None
     if ended.state == OperationState.UNCLEAR:

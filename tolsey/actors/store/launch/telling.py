@@ -60,7 +60,8 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
     }
     if is_begun and not is_bare:
         raise Conflict(
-            "Products were made of what was told before. Change them in the shop's admin.",
+            "Products were already created from your earlier answers. Change them in the"
+            " Shopify admin.",
             code="products_made",
         )
     again = [
@@ -82,7 +83,9 @@ def change(state: StoreState, message: ChangeLaunchSpec, facts: Facts) -> Silenc
 def keep_answers(state: StoreState, message: KeepOnboardingAnswers) -> Silence:
     """Keep what was answered so far, before anything is begun of it."""
     if state.organization_id is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     kept = StoreContextModule(
         store_id=state.store_id,
         organization_id=state.organization_id,

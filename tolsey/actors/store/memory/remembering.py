@@ -80,7 +80,9 @@ def forget_fact(
     """Forget a fact."""
     known = facts.get(message.key)
     if known is None:
-        raise NotFound("There is no such fact.")
+        raise NotFound(
+            "This memory entry doesn't exist, or you don't have access to it. Check its id."
+        )
     _require_own(known.source, message.source)
     left = {name: one for name, one in facts.items() if name != message.key}
     gone = _forgotten_fact(known, message.at)
@@ -171,13 +173,15 @@ def _embedding(state: StoreState, at: datetime) -> tuple[Perform, StoreState]:
 
 def _organization_of(state: StoreState) -> str:
     if state.organization_id is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return state.organization_id
 
 
 def _found(known: KnownMessage) -> StoreMessage:
     if known.message is None:
-        raise NotFound("There is no such message.")
+        raise NotFound("This message doesn't exist, or you don't have access to it. Check its id.")
     return known.message
 
 
@@ -190,7 +194,7 @@ def _require_own(told_by: MemorySource, source: MemorySource) -> None:
 def refusal_of(told_by: MemorySource, source: MemorySource) -> Conflict:
     """Say that somebody may not write over what somebody else told."""
     return Conflict(
-        f"The {told_by} told this, and no {source} can change it: ask a person of the shop.",
+        f"This memory entry was written by the {told_by}, so the {source} can't change it. Ask a store admin to change it.",
         code="written_by_merchant",
         source=str(told_by),
     )
@@ -199,7 +203,9 @@ def refusal_of(told_by: MemorySource, source: MemorySource) -> Conflict:
 def _require_room(count: int, most: int, what: str) -> None:
     if count >= most:
         raise Conflict(
-            f"A store remembers {most} {what}. Delete some first.", code="memory_full", limit=most
+            f"The store's memory is full: it holds {most} {what}. Delete some first.",
+            code="memory_full",
+            limit=most,
         )
 
 

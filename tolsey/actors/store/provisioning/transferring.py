@@ -42,12 +42,14 @@ def claim(state: StoreState, message: ClaimDevStore) -> Answer:
     if state.dev_store is not None:
         return Decision(state, reply=view(state.dev_store))
     if state.organization_id is None:
-        raise NotFound("There is no such store.")
+        raise NotFound(
+            "This store doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     connection = state.connection
     # A shop of the merchant's own is never exchanged for one of ours.
     if connection is not None and connection.status == ConnectionStatus.ACTIVE:
         raise Conflict(
-            f"This store is connected to {connection.shop_domain}. Disconnect it first.",
+            f"This store is already connected to {connection.shop_domain}. Disconnect it first.",
             code="already_connected",
         )
     made = DevStoreClaim(
@@ -73,12 +75,15 @@ def request(state: StoreState, message: RequestTransfer) -> Answer:
     holding = _held(state)
     before = holding.transfer
     if holding.state == DevStoreState.TRANSFERRED:
-        raise Conflict("This shop is yours already.", code="already_transferred")
+        raise Conflict(
+            "This shop was already transferred to you. No further action is needed.",
+            code="already_transferred",
+        )
     # The platform takes no transfer back: one invitation at a time (rules/launch#dev-stores).
     if before is not None and holding.state == DevStoreState.TRANSFER_REQUESTED:
         if before.email != message.email:
             raise Conflict(
-                f"{before.email} was invited, until {before.expires_at:%Y-%m-%d}.",
+                f"{before.email} was already invited, and the invitation is valid until {before.expires_at:%Y-%m-%d}. Wait until then to invite another address.",
                 code="transfer_requested",
             )
         return Decision(state, reply=view(holding))
@@ -208,7 +213,8 @@ def view(holding: DevStoreHolding) -> DevStoreView:
 def _held(state: StoreState) -> DevStoreHolding:
     if state.dev_store is None:
         raise Conflict(
-            "This store's shop is not of our pool: transfer it in the shop's own admin.",
+            "This store's shop wasn't provided by us, so we can't transfer it. Transfer it in"
+            " the Shopify admin.",
             code="not_provisioned",
         )
     return state.dev_store

@@ -12,11 +12,13 @@ from tolsey.storage.records.commerce.imports import ImportState, OrderImport
 from tolsey.storage.records.commerce.shops import ConnectionEnding, ConnectionPeriod
 
 IMPORT_DETAILS: Final = {
-    "token_unavailable": "The shop refuses the app. Connect the store again: the import begins anew.",
+    "token_unavailable": "The shop rejected the app. Connect the store again to restart the import.",
     "disconnected": "The store was disconnected from this shop. Connect it again.",
-    "platform_denied": "The platform did not let the app export orders. Begin again, or ask for help.",
-    "export_failed": "The platform could not finish the export, three times. Begin again later.",
-    "commerce_unreachable": "The platform was out of reach for too long. Begin again: it goes on.",
+    "platform_denied": "Shopify didn't allow the app to export orders. Start the import again, or contact"
+    " support.",
+    "export_failed": "Shopify failed to complete the export three times. Start the import again later.",
+    "commerce_unreachable": "Shopify was unreachable for too long. Start the import again; it continues from where"
+    " it stopped.",
 }
 """Why an import stands, by its code, and what to do."""
 

@@ -134,7 +134,9 @@ def read_grant(reply: PlatformReply) -> TokenGrant:
     if reply.status in SERVER_ERRORS:
         raise TransientFault(message, wait_seconds=retry_after(reply.headers))
     if reply.status < CLIENT_ERROR:
-        raise PlatformUnreachable(f"The platform answered {reply.status}, which is not followed.")
+        raise PlatformUnreachable(
+            f"Shopify returned the redirect {reply.status}, which isn't followed. Check the shop's domain."
+        )
     by_status = GRANT_STATUS_CODES.get(reply.status, f"refused_{reply.status}")
     raise GrantRefused(code or by_status, message)
 
@@ -142,7 +144,7 @@ def read_grant(reply: PlatformReply) -> TokenGrant:
 def _grant(body: Mapping[str, Any]) -> TokenGrant:
     token, scope, life = (body.get(name) for name in ("access_token", "scope", "expires_in"))
     if not isinstance(token, str) or TOKEN.fullmatch(token) is None:
-        raise TransientFault("The platform's answer holds no token.")
+        raise TransientFault("Shopify's response contains no access token. Try again in a minute.")
     if isinstance(life, bool) or not isinstance(life, int | float) or life < 1:
         life = UNKNOWN_LIFE_SECONDS
     return TokenGrant(
@@ -163,7 +165,7 @@ def _grant_error(reply: PlatformReply, body: Mapping[str, Any]) -> tuple[str | N
     said = body.get("errors") or body.get("error_description") or body.get("error")
     if isinstance(said, str):
         return None, plain(said)
-    return None, f"The platform answered {reply.status} to the request for a token."
+    return None, f"Shopify returned status {reply.status} for the token request."
 
 
 def read_shop(reply: PlatformReply) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def read_shop(reply: PlatformReply) -> dict[str, Any]:
         raise _status_fault(reply)
     shop = read_body(reply).get("shop")
     if not isinstance(shop, dict):
-        raise TransientFault("The platform's answer does not describe a shop.")
+        raise TransientFault("Shopify's response doesn't describe a shop. Check the shop's domain.")
     return shop
 
 
@@ -188,11 +190,13 @@ def read_answer(reply: PlatformReply, body: Body, cost: Cost | None) -> GraphqlA
     if TOO_COSTLY in codes:
         raise _too_costly(body["errors"])
     if "INTERNAL_SERVER_ERROR" in codes:
-        raise TransientFault("The platform reports an internal error.")
+        raise TransientFault("Shopify reported an internal error. Try again in a minute.")
     if not isinstance(data, dict):
         if faults:
             raise refusal(faults)
-        raise TransientFault("The platform's answer is not one to a GraphQL query.")
+        raise TransientFault(
+            "Shopify's response is not a valid GraphQL response. Try again in a minute."
+        )
     return GraphqlAnswer(data, faults)
 
 
@@ -210,7 +214,7 @@ def _throttled(cost: Cost | None, *, done: bool) -> Exception:
     # never 0: a platform that throttles without a reason in numbers must not be asked in a loop
     wait = max(cost.wait_seconds, SHORTEST_THROTTLE_SECONDS) if cost else None
     return TransientFault(
-        "Shopify is throttling requests to this shop.",
+        "Shopify is limiting requests for this shop. Try again in a moment.",
         wait_seconds=wait,
         done=done,
         throttled=True,
@@ -229,14 +233,16 @@ def _too_costly(errors: object) -> QueryTooCostly:
 
 def _status_fault(reply: PlatformReply) -> Exception:
     said = read_body(reply).get("errors")
-    message = plain(said) if isinstance(said, str) else f"The platform answered {reply.status}."
+    message = plain(said) if isinstance(said, str) else f"Shopify returned status {reply.status}."
     if reply.status in TRANSIENT_STATUSES:
         wait = retry_after(reply.headers)
         return TransientFault(message, wait_seconds=wait, done=False, throttled=True)
     if reply.status in SERVER_ERRORS:
         return TransientFault(message, wait_seconds=retry_after(reply.headers))
     if reply.status < CLIENT_ERROR:
-        return PlatformUnreachable(f"The platform answered {reply.status}, which is not followed.")
+        return PlatformUnreachable(
+            f"Shopify returned the redirect {reply.status}, which isn't followed. Check the shop's domain."
+        )
     words = verbatim(said or reply.body.decode("utf-8", "replace")) or message
     return PlatformDenied(reply.status, message, missing_scope(words), words)
 
@@ -251,9 +257,9 @@ def _faults(errors: object) -> list[Fault]:
 
 def _fault(error: object) -> Fault:
     if not isinstance(error, dict):
-        return Fault("", "The platform reports an error.")
+        return Fault("", "Shopify reported an error. Try again in a minute.")
     extensions = lenient(error.get("extensions"))
-    words = str(error.get("message") or "The platform reports an error.")
+    words = str(error.get("message") or "Shopify reported an error. Try again in a minute.")
     message = plain(words)
     code = str(extensions.get("code") or ("THROTTLED" if message == "Throttled" else ""))
     path = error.get("path")

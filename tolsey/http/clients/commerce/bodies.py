@@ -60,7 +60,9 @@ async def fetch(
         async for piece in decoded(response):
             body += piece
             if len(body) > limit_bytes:
-                raise PlatformUnreachable(f"The platform answered more than {limit_bytes} bytes.")
+                raise PlatformUnreachable(
+                    f"The response from Shopify exceeds {limit_bytes} bytes. Request less data."
+                )
         return PlatformReply(response.status_code, response.headers, bytes(body))
 
 
@@ -79,9 +81,16 @@ async def opened(
                     await response.aclose()
     except NEVER_SENT as error:
         if isinstance(error.__cause__, ForbiddenAddress):
-            raise PlatformUnreachable("The platform's address is not a public one.") from error
-        raise TransientFault("The platform could not be reached.", done=False) from error
+            raise PlatformUnreachable(
+                "The shop's domain resolves to a private address, so it isn't called. Check the"
+                " domain."
+            ) from error
+        raise TransientFault(
+            "Shopify is unreachable. Try again in a minute.", done=False
+        ) from error
     except (httpx.TransportError, TimeoutError) as error:
-        raise TransientFault("The platform's answer did not arrive.") from error
+        raise TransientFault(
+            "The response from Shopify didn't arrive. Try again in a minute."
+        ) from error
     except Undecodable as error:
-        raise TransientFault(f"The platform's answer cannot be read. {error}") from error
+        raise TransientFault(f"Shopify's response can't be decoded. {error}") from error

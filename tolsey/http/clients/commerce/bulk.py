@@ -79,7 +79,9 @@ async def bulk_orders(
         return
     size = shapes.units(done.get("fileSize") or 0, "the size of an export")
     if size > calls.limits.bulk_file_bytes:
-        raise PlatformUnreachable("The platform's export is larger than the service reads.")
+        raise PlatformUnreachable(
+            "The export from Shopify is larger than this service can read. Contact support."
+        )
     async with anyio.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
         places = await _download(calls, shapes.text(url, "the address of an export"), file)
         if len(places.last) < roots:
@@ -113,7 +115,9 @@ async def start_export(calls: Calls, shop: Shop, document: str, *, grouped: bool
         operation = shapes.mapping(payload.get("bulkOperation"), "the start of an export")
         return shapes.text(operation.get("id"), "the id of an export")
     error = shapes.mapping(errors[0], "the refusal of an export")
-    message = plain(str(error.get("message") or "The export was refused."))
+    message = plain(
+        str(error.get("message") or "Shopify rejected the export. Check the app's scopes.")
+    )
     if error.get("code") not in BUSY and "already in progress" not in message:
         raise PlatformDenied(400, message)
     raise ExportBusy(message)
@@ -139,10 +143,14 @@ async def _finished(calls: Calls, shop: Shop, operation: str) -> Mapping[str, An
         if status == "COMPLETED":
             return state
         if state.get("errorCode") == "ACCESS_DENIED":
-            raise PlatformDenied(403, "The export needs a permission the app does not have.")
+            raise PlatformDenied(
+                403, "The export requires a scope the app lacks. Add the scope to the app."
+            )
         if status not in RUNNING:
-            raise PlatformUnreachable(f"The platform's export ended as {plain(str(status))}.")
-        await _wait(calls, waits, "The platform's export takes too long.")
+            raise PlatformUnreachable(
+                f"Shopify's export ended with the status {plain(str(status))}. Start it again."
+            )
+        await _wait(calls, waits, "The export at Shopify is taking too long. Try again later.")
 
 
 def _waits(calls: Calls) -> Iterator[float]:
@@ -167,7 +175,9 @@ async def _wait(calls: Calls, waits: Iterator[float], reason: str) -> None:
 async def _download(calls: Calls, url: str, file: File) -> LastLines:
     """Keep the export in `file` and give its places, starting over when it breaks off."""
     if not calls.address.may_download(url):
-        raise PlatformUnreachable("The platform's export lies at an address that is not fetched.")
+        raise PlatformUnreachable(
+            "Shopify's export is at a URL that isn't allowed. Contact support."
+        )
     limits = calls.limits
     patience = CallBudget(
         calls.pace,
@@ -195,7 +205,9 @@ async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> LastLine
         async for piece in decoded(response):
             size += len(piece)
             if size > calls.limits.bulk_file_bytes:
-                raise PlatformUnreachable("The platform's export is larger than the service reads.")
+                raise PlatformUnreachable(
+                    "The export from Shopify is larger than this service can read. Contact support."
+                )
             await file.write(piece)
             for line in lines.feed(piece):
                 places.note(number, line)
@@ -207,8 +219,12 @@ async def _fetch(calls: Calls, url: str, file: File, seconds: float) -> LastLine
 
 def _download_fault(status: int) -> Exception:
     if GONE_OR_FORBIDDEN <= status < SERVER_ERROR:
-        return PlatformUnreachable(f"The platform's export answered {status}.")
-    return TransientFault(f"The platform's export answered {status}.")
+        return PlatformUnreachable(
+            f"The download of Shopify's export failed with status {status}. Try again later."
+        )
+    return TransientFault(
+        f"The download of Shopify's export failed with status {status}. Try again later."
+    )
 
 
 async def _read(file: File, places: LastLines, line_bytes: int) -> AsyncGenerator[ListedOrder]:

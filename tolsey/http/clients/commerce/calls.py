@@ -111,7 +111,7 @@ class CallBudget:
         """Wait for points, or raise PlatformThrottled when that is past the deadline."""
         if seconds >= self.seconds_left:
             raise PlatformThrottled(
-                "This shop's request budget at Shopify is used up for now. Try again a little later.",
+                "The shop's request limit at Shopify is used up. Try again in a moment.",
                 seconds,
                 maybe_done=False,
             )
@@ -131,11 +131,13 @@ class Address:
         parts = urlsplit(url_template.replace("{shop}", "shop"))
         secure = parts.scheme == "https" or loopback_origin(url_template) is not None
         if not parts.hostname or not secure or parts.scheme not in ("http", "https"):
-            raise ValueError("The platform's URL template must be https, or on this machine")
+            raise ValueError(
+                "The Shopify URL template must use https unless its host is a loopback address"
+            )
         if parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("The platform's URL template holds more than an address")
+            raise ValueError("The Shopify URL template must contain only a scheme, host and port")
         if API_VERSION.fullmatch(api_version) is None:
-            raise ValueError("The platform's API version is written as 2026-07")
+            raise ValueError("The Shopify API version must have the form 2026-07")
         self._template = url_template.rstrip("/")
         self._version = api_version
 
@@ -170,7 +172,7 @@ class Address:
 
     def _base(self, shop_domain: str) -> str:
         if not is_shop_domain(shop_domain):
-            raise ValueError("The shop's domain is not in its kept spelling")
+            raise ValueError("The shop's domain is not normalized")
         return self._template.replace("{shop}", shop_domain)
 
 
@@ -330,7 +332,7 @@ class Calls:
 
 def _headers(shop: Shop) -> dict[str, str]:
     if HEADER_VALUE.fullmatch(shop.access_token) is None:
-        raise ValueError("The access token cannot be sent in a header")
+        raise ValueError("The access token contains characters that are not allowed in a header.")
     return {
         "Accept": "application/json",
         "Accept-Encoding": "gzip",

@@ -39,7 +39,9 @@ async def look(calls: Calls, shop: Shop, bulk_export: str) -> BulkExport:
         return BulkExport(is_whole=False, is_lost=True)
     state = shapes.mapping(data.get("bulkOperation"), "the state of an export")
     if state.get("errorCode") == "ACCESS_DENIED":
-        raise PlatformDenied(403, "The export needs a permission the app does not have.")
+        raise PlatformDenied(
+            403, "The export requires a scope the app lacks. Add the scope to the app."
+        )
     status, url = state.get("status"), state.get("url")
     orders = shapes.units(state.get("rootObjectCount"), "the count of an export")
     is_whole = status == "COMPLETED"
@@ -61,7 +63,9 @@ async def read(
     if export.url is None or start >= export.size:
         return
     if not calls.address.may_download(export.url):
-        raise PlatformUnreachable("The platform's export lies at an address that is not fetched.")
+        raise PlatformUnreachable(
+            "Shopify's export is at a URL that isn't allowed. Contact support."
+        )
     order: Mapping[str, Any] | None = None
     lines: list[Mapping[str, Any]] = []
     end = start
@@ -82,7 +86,7 @@ async def read(
         raise PlatformUnreachable(fault.reason, fault.wait_seconds) from fault
     # An answer may end early without a word: what is whole has the size that was announced.
     if end != export.size:
-        raise PlatformUnreachable("The platform's export broke off.")
+        raise PlatformUnreachable("The download of Shopify's export was interrupted. Try again.")
     if order is not None:
         yield end, _order(order, lines)
 
@@ -126,10 +130,14 @@ async def _pieces(calls: Calls, url: str, start: int) -> AsyncGenerator[bytes]:
         if response.status_code == PARTIAL_CONTENT:
             found = CONTENT_RANGE.match(response.headers.get("content-range", ""))
             if found is None or int(found[1]) != start:
-                raise TransientFault("The platform's export answered another part of it.")
+                raise TransientFault(
+                    "Shopify's export returned the wrong byte range. Try again in a minute."
+                )
             skipped = 0
         elif response.status_code != OK:
-            raise TransientFault(f"The platform's export answered {response.status_code}.")
+            raise TransientFault(
+                f"The download of Shopify's export failed with status {response.status_code}. Try again later."
+            )
         async for piece in decoded(response):
             if skipped >= len(piece):
                 skipped -= len(piece)

@@ -136,7 +136,9 @@ async def _nodes(
         variables["after"] = page.after
         size = most
     if pages is None:
-        raise PlatformUnreachable("The shop has more pages of orders than are followed.")
+        raise PlatformUnreachable(
+            "The shop has more orders than one request can read. Choose a shorter period."
+        )
 
 
 async def _whole(calls: Calls, shop: Shop, node: Mapping[str, Any]) -> ListedOrder:

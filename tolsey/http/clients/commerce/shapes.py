@@ -26,7 +26,7 @@ class Misshapen(PlatformUnreachable):
     """The platform's answer does not have the published shape, so nothing is taken from it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"The platform's answer is not readable: {what}.")
+        super().__init__(f"Shopify's response is malformed: {what}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def money(value: object, what: str) -> Decimal:
 def _amount(written: str) -> Decimal:
     """Read an amount; most sums of most orders are one of a few, and many are nothing."""
     if AMOUNT.fullmatch(written) is None:
-        raise ValueError("not an amount")
+        raise ValueError("is not a valid amount")
     return Decimal(written)
 
 

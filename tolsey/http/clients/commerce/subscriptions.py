@@ -81,7 +81,9 @@ async def _existing(calls: Calls, shop: Shop) -> list[Subscription]:
         if page.after is None:
             return found
         variables = {**variables, "after": page.after}
-    raise PlatformUnreachable("The shop has more subscriptions than are followed.")
+    raise PlatformUnreachable(
+        "The shop has more webhook subscriptions than this service can read. Delete unused ones."
+    )
 
 
 def _subscription(node: Mapping[str, Any]) -> Subscription:
@@ -161,10 +163,14 @@ def _problem(answer: GraphqlAnswer, alias: str) -> Fault | None:
             return fault
     payload = answer.data.get(alias)
     if not isinstance(payload, dict):
-        return answer.faults[0] if answer.faults else Fault("", "The platform did not answer this.")
+        return (
+            answer.faults[0]
+            if answer.faults
+            else Fault("", "Shopify's response lacks this part. Try again in a minute.")
+        )
     errors = payload.get("userErrors")
     if not isinstance(errors, list):
-        return Fault("", "The platform did not answer this.")
+        return Fault("", "Shopify's response lacks this part. Try again in a minute.")
     for error in errors:
         return Fault("", plain(str(error.get("message") if isinstance(error, dict) else error)))
     return None

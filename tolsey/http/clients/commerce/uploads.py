@@ -50,7 +50,7 @@ async def stage(calls: Calls, shop: Shop, upload: Upload) -> str:
     target = tail(payload.get("stagedTargets"), "staged targets")[0]
     url = shapes.text(target.get("url"), "the address of an upload")
     if not calls.address.may_download(url):
-        raise PlatformUnreachable("The platform names an address for uploads that is not used.")
+        raise PlatformUnreachable("Shopify's upload URL isn't allowed. Contact support.")
     parameters = {
         shapes.text(one.get("name"), "a parameter"): shapes.text(one.get("value"), "a parameter")
         for one in tail(target.get("parameters"), "parameters")
@@ -78,5 +78,12 @@ async def _put(calls: Calls, url: str, upload: Upload, parameters: dict[str, str
         if reply.status in TAKEN:
             return
         if reply.status in CLIENT_ERRORS:
-            raise PlatformDenied(400, f"The platform's storage answered {reply.status}.")
-        await patience.after(TransientFault(f"The platform's storage answered {reply.status}."))
+            raise PlatformDenied(
+                400,
+                f"Shopify's file storage returned status {reply.status}. Try again in a minute.",
+            )
+        await patience.after(
+            TransientFault(
+                f"Shopify's file storage returned status {reply.status}. Try again in a minute."
+            )
+        )

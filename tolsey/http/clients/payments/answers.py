@@ -24,9 +24,11 @@ Facts = TypeVar("Facts")
 log = structlog.get_logger()
 
 MESSAGE_CHARACTERS: Final = 500
-AWAY: Final = "The payment processor is out of reach; what was asked may still happen."
-BUSY: Final = "The payment processor takes no more requests for now. Try again in a moment."
-KEY_REFUSED: Final = "The payment processor does not accept this service's key."
+AWAY: Final = (
+    "Stripe is unreachable. The operation may still complete; check its status before you retry."
+)
+BUSY: Final = "Stripe is limiting requests. Try again in a moment."
+KEY_REFUSED: Final = "Stripe rejected this service's API key. Ask the operator to check it."
 
 
 @contextmanager
@@ -66,7 +68,7 @@ def facts_of(read: Callable[[EventEnvelope], Facts], body: dict[str, Any]) -> Fa
     try:
         return read(envelope)
     except Unreadable as error:
-        message = f"The payment processor's answer is not as it documents: {error.field}."
+        message = f"Stripe's response is invalid in the field {error.field}."
         raise ProcessorRefused(message, "unreadable") from error
 
 
@@ -82,7 +84,7 @@ def _tell(event: str, error: stripe.StripeError) -> None:
 
 def _said(error: stripe.StripeError, secret: str) -> str:
     """Repeat the processor's message, cut at a length and without our key."""
-    said = error.user_message or "The payment processor refused."
+    said = error.user_message or "Stripe rejected the request. Check its values and try again."
     return said.replace(secret, "***")[:MESSAGE_CHARACTERS]
 
 

@@ -138,7 +138,9 @@ class RestrictedAccounts:
             if not page.has_more or not page.data:
                 return
             after = {"starting_after": page.data[-1].id}
-        raise TooMuch("The account has more than one sync reads.")
+        raise TooMuch(
+            "The Stripe account has more payments than one sync can read. Contact support."
+        )
 
     async def _complete(self, key: str, body: dict[str, Any], prices: dict[str, Any]) -> None:
         """Put what the list left out into a subscription's items; what is refused stays out."""
@@ -198,9 +200,9 @@ def translated_refusals(key: str, read: str) -> Iterator[None]:
         raise ReadDenied(message, read, found[1]) from None
     except (stripe.StripeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
         # The cause may repeat the key, so it does not travel on.
-        raise AccountUnreachable(f"The payment processor gave no usable answer to {read}.") from (
-            None if isinstance(error, stripe.StripeError) else error
-        )
+        raise AccountUnreachable(
+            f"Stripe returned no usable response for {read}. Try again in a minute."
+        ) from (None if isinstance(error, stripe.StripeError) else error)
 
 
 def code_of(error: stripe.StripeError) -> str | None:
@@ -210,5 +212,5 @@ def code_of(error: stripe.StripeError) -> str | None:
 
 def redacted(error: stripe.StripeError, key: str) -> str:
     """Give the processor's own words without the key, which they may repeat."""
-    words = error.user_message or "The payment processor refused the key."
+    words = error.user_message or "Stripe rejected the API key. Create a new restricted key."
     return words.replace(key, "the key")

@@ -53,7 +53,10 @@ async def read_pdf(signature_id: str) -> Annotated[Response, Media("application/
     _, signature = await signature_of(signature_id)
     found = await seals.find(service().database, signature.id)
     if found is None:
-        raise NotFound("There is no PDF yet: it is made a moment after the last signature.")
+        raise NotFound(
+            "The PDF isn't ready yet. It is created shortly after the last signature; try again"
+            " in a minute."
+        )
     response = Response(found.content, content_type="application/pdf")
     response.headers["Content-Disposition"] = f'attachment; filename="{signature.id}.pdf"'
     response.headers["Cache-Control"] = "private, no-store"
@@ -178,6 +181,8 @@ async def shown_to(signature_id: str, token: str | None) -> tuple[LegalSignature
         if found is not None:
             return found[1], False
     if await identify() is None:
-        raise Unauthorized("Sign in first, or use a link that has not expired.")
+        raise Unauthorized(
+            "This link has expired, or you aren't signed in. Sign in, or request a new link."
+        )
     _, signature = await signature_of(signature_id)
     return signature, True

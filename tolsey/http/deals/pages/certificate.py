@@ -168,7 +168,12 @@ async def share_certificate(signature_id: str) -> Response:
 async def _page(signature_id: str, token: str, link: str = "") -> CertificatePage:
     signature, is_party = await evidence.shown_to(signature_id, token)
     if signature.status is not SignatureStatus.SIGNED:
-        raise NotFound(_("There is no certificate: not everybody has signed this document."))
+        raise NotFound(
+            _(
+                "The certificate isn't available until all parties have signed this document. Wait"
+                " for the missing signatures."
+            )
+        )
     return CertificatePage(
         signature=signature,
         check=await evidence.checked(signature, is_party=is_party),

@@ -129,7 +129,12 @@ async def answer_offer(deal_id: str, offer_id: str, verb: str) -> Response:
 
 def _move_page(deal: DealAnswer, event: str, **more: Any) -> MovePage:
     if event not in words.MOVES and event not in words.OF_ITEMS:
-        raise NotFound(_("There is no such move."))
+        raise NotFound(
+            _(
+                "This action doesn't exist for this deal. Go back to the deal and choose one of its"
+                " actions."
+            )
+        )
     said = words.MOVES.get(event) or MoveWords(label=words.EVENTS[event], says="")
     return MovePage(deal=deal, words=said, address=f"/deals/{deal.id}/moves/{event}", **more)
 
@@ -137,7 +142,9 @@ def _move_page(deal: DealAnswer, event: str, **more: Any) -> MovePage:
 def _rejection(deal: DealAnswer, item: str, **more: Any) -> MovePage:
     titles = {one.id: one.title for one in deal.transfer_items}
     if item not in titles:
-        raise NotFound(_("There is no such thing to hand over."))
+        raise NotFound(
+            _("This item isn't on the handover checklist. Reload the deal to see the checklist.")
+        )
     return MovePage(
         deal=deal,
         words=words.REJECTION,

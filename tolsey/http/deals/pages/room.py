@@ -182,7 +182,9 @@ async def listing_of_deal(party: Party) -> ListingView:
     """Read the listing that a deal is about."""
     view = await listings.find(service().database, party.deal.listing_id)
     if view is None:
-        raise NotFound("There is no such deal.")
+        raise NotFound(
+            "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     return view
 
 

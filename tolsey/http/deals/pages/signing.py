@@ -172,5 +172,10 @@ async def _page(deal_id: str, signature_id: str, filled: Filled | None = None) -
 async def _paper(deal_id: str, signature_id: str) -> tuple[Party, LegalSignature]:
     party, signature = await signature_of(signature_id)
     if signature.deal_id != deal_id:
-        raise NotFound(_("There is no such document."))
+        raise NotFound(
+            _(
+                "This document doesn't exist, or you don't have access to it. Check the link or the"
+                " id."
+            )
+        )
     return party, signature

@@ -47,5 +47,8 @@ async def visit(deal_id: str) -> RoomVisit:
     level = level_of(view.deal, paused=view.paused) if is_buyer else FULL
     # Nothing private before the NDA (rules/marketplace#data-room).
     if level < BASIC:
-        raise Forbidden("This opens to you when the NDA is signed, and while the deal goes on.")
+        raise Forbidden(
+            "The data room is available after the NDA is signed and while the deal is open."
+            " Sign the NDA first."
+        )
     return RoomVisit(party, view, level)

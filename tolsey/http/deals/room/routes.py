@@ -92,7 +92,7 @@ async def add_file(deal_id: str, query_args: FileQuery) -> tuple[DealFileAnswer,
     try:
         kept = await service().files.keep(inspected(upload(), wanted), LARGEST_FILE, row)
     except FileTooLarge as error:
-        raise RequestEntityTooLarge("A file has 100 MiB at most.") from error
+        raise RequestEntityTooLarge("The file exceeds 100 MiB. Upload a smaller file.") from error
     except ObjectsAway as error:
         raise files_unavailable() from error
     return DealFileAnswer.of(await _entered(visited.party, kept, side, query_args)), 201
@@ -164,7 +164,9 @@ async def get_listing_of_deal(deal_id: str) -> DealListingAnswer:
     visited = await visit(deal_id)
     view = await listings.find(service().database, visited.party.deal.listing_id)
     if view is None:
-        raise NotFound("There is no such listing.")
+        raise NotFound(
+            "This listing doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     await visited.note("listing")
     return DealListingAnswer(
         listing=to_anyone(view, now()),

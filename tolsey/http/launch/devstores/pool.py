@@ -35,8 +35,7 @@ async def register_dev_store(data: ShopApp) -> tuple[PooledStoreAnswer, Created]
     # Only a client-transfer store can be handed over, and its plan is a test's (rules/launch#dev-stores).
     if plan is not None and plan not in TEST_PLANS:
         raise Unprocessable(
-            f"The plan of this shop is {plan}: only a client-transfer store of the Partner"
-            " Dashboard can be handed over.",
+            f"This shop's plan is {plan}, so it can't be transferred. Add a client transfer store from the Partner Dashboard.",
             code="not_transferable",
         )
     domain = facts.shop_domain
@@ -54,7 +53,11 @@ async def register_dev_store(data: ShopApp) -> tuple[PooledStoreAnswer, Created]
     )
     async with service().database.transaction() as tx:
         if not await devstores.register(tx, one):
-            raise Conflict("This shop was handed out: its keys stay.", code="devstore_claimed")
+            raise Conflict(
+                "This shop is already assigned to a store, so its keys can't be changed. Add"
+                " another shop to the pool.",
+                code="devstore_claimed",
+            )
         await audit.write(tx, "admin.devstore.registered", domain, actor=caller().user_id)
     (kept,) = await devstores.pool(service().database, None, after="", limit=1, shop_domain=domain)
     return PooledStoreAnswer.pooled(kept), 201

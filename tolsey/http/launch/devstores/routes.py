@@ -58,7 +58,7 @@ async def provision_store(data: ProvisionBody) -> DevStoreAnswer:
                 await service().agents.access_tokens.forget()
                 return found
     raise Conflict(
-        "No shop is left for now. Connect one of your own, or try again tomorrow.",
+        "No shop is available at the moment. Connect your own shop, or try again tomorrow.",
         code="pool_empty",
     )
 

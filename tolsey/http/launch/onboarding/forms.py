@@ -92,13 +92,15 @@ class ProductForm(ApiModel):
         """Hold every variant against the options: each names one value of each, and no two the same."""
         chosen = [tuple(one.values) for one in self.variants]
         if bool(self.options) != bool(self.variants) or len(set(chosen)) != len(chosen):
-            raise ValueError("name each variant once, by its options")
+            raise ValueError("list each variant once; no two variants can have the same options")
         for values in chosen:
             if len(values) != len(self.options) or any(
                 value not in option.values
                 for value, option in zip(values, self.options, strict=True)
             ):
-                raise ValueError("a variant names one value of each option, in their order")
+                raise ValueError(
+                    "give each variant one value for each option, in the order of the options"
+                )
         return self
 
 

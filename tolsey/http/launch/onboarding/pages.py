@@ -181,7 +181,7 @@ def _found(id: str) -> OnboardingQuestion:
     for one in QUESTIONS:
         if one.id == id:
             return one
-    raise NotFound("There is no such question.")
+    raise NotFound("This question doesn't exist. Go back to the list of questions.")
 
 
 def _check(asked: OnboardingQuestion, given: Answers) -> None:

@@ -31,7 +31,7 @@ def _of(kind: str) -> AfterValidator:
         if found is None:
             return id
         if found[1] != kind:
-            raise ValueError(f"this is the id of a {found[1]}, and one of a {kind} is wanted")
+            raise ValueError(f"must be an id of type {kind}, but this id has the type {found[1]}")
         return found[2]
 
     return AfterValidator(read)
@@ -44,7 +44,7 @@ def _instant(given: object) -> datetime:
             return datetime.fromisoformat(given.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         pass  # a date that is in no calendar
-    raise ValueError("a time with its zone is wanted, such as 2026-11-01T00:00:00Z")
+    raise ValueError("must be a time with a time zone, for example 2026-11-01T00:00:00Z")
 
 
 def one_of(known: Mapping[str, str]) -> AfterValidator:
@@ -53,7 +53,7 @@ def one_of(known: Mapping[str, str]) -> AfterValidator:
     def read(given: str) -> str:
         found = known.get(given.strip().lower())
         if found is None:
-            raise ValueError(f"use one of {', '.join(known)}")
+            raise ValueError(f"must be one of {', '.join(known)}")
         return found
 
     return AfterValidator(read)
@@ -150,4 +150,4 @@ def number_of(id: str, what: str) -> int:
     """Read the number behind an id; what is none is the id of nothing."""
     if id.isascii() and id.isdecimal() and len(id) <= LONGEST and int(id) <= LARGEST:
         return int(id)
-    raise NotFound(f"There is no such {what}.")
+    raise NotFound(f"This {what} doesn't exist, or you don't have access to it. Check the id.")

@@ -117,12 +117,12 @@ def _proposing(values: Sequence[str]) -> Callable[[ToolCall, str], Awaitable[Seq
 
 def _period(text: str) -> str:
     if text not in PERIODS:
-        raise RpcError(wire.INVALID_PARAMS, f"period is one of {', '.join(PERIODS)}.")
+        raise RpcError(wire.INVALID_PARAMS, f"period is invalid. Send one of {', '.join(PERIODS)}.")
     return text
 
 
 def _threshold(text: str) -> str:
     """Take a number only, so that no other words come into ours."""
     if not (text.isascii() and text.isdecimal() and len(text) <= LAST_DIGITS):
-        raise RpcError(wire.INVALID_PARAMS, "threshold is a whole number.")
+        raise RpcError(wire.INVALID_PARAMS, "threshold is invalid. Send an integer.")
     return str(min(int(text), LARGEST_THRESHOLD))

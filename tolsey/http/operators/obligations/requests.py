@@ -54,7 +54,7 @@ async def carry_out_step(
     """Have a pending step carried out by the next run of gdpr-erasure, which keeps its receipt."""
     request = await _found(request_id)
     if step not in request.pending_steps:
-        raise NotFound("No such step is pending.")
+        raise NotFound("This request has no pending step with that name. Check its `steps`.")
     async with service().database.transaction() as tx:
         await audit.write(
             tx,
@@ -80,7 +80,7 @@ async def close_request(request_id: str, data: Reason) -> ComplianceRequestAnswe
         # Only an operator closes a request, and none whose work is not done (rules/shops#erasure).
         if not await compliance.close(tx, request_id, caller().user_id, now()):
             raise Conflict(
-                "Carry out its pending steps first.",
+                "The request still has pending steps. Complete them, then try again.",
                 code="steps_open",
                 pendingSteps=list(request.pending_steps),
                 completed=request.completed_at is not None,
@@ -91,7 +91,7 @@ async def close_request(request_id: str, data: Reason) -> ComplianceRequestAnswe
 async def _found(request_id: str) -> ComplianceRequest:
     request = await compliance.find(service().database, request_id)
     if request is None:
-        raise NotFound("There is no such request.")
+        raise NotFound("This request doesn't exist. Check its id in the list of requests.")
     return request
 
 

@@ -232,7 +232,10 @@ async def undo(store_id: str, operation_id: str) -> Response:
     if done["status"] in {"applied", "replayed"}:
         return sent_on(f"/stores/{store_id}/acts?from=undo")
     (line,) = await _lines(store_id, [act])
-    wrong = _(done.get("detail") or "It is not known yet whether the shop took it. Look again.")
+    wrong = _(
+        done.get("detail")
+        or "We don't know yet whether the shop applied this change. Reload the page in a moment."
+    )
     return shown(UndoPage(store=row, act=line, plan=None, wrong=wrong), 409)
 
 
@@ -241,12 +244,14 @@ async def _revocable(store_id: str, operation_id: str) -> tuple[AgentOperation, 
     database = service().database
     act = await agent_operations.find(database, store_id, operation_id)
     if act is None:
-        raise NotFound("There is no such operation.")
+        raise NotFound(
+            "This operation doesn't exist, has expired, or belongs to another user. Check its id."
+        )
     if await agent_operations.taken_back(database, store_id, [operation_id]):
-        raise Conflict("This was taken back before.")
+        raise Conflict("This change was already undone. Reload the page to see the current state.")
     undo = _undo_of(OperationAnswer.of_edit(act))
     if undo is None:
-        raise Conflict("Nothing takes this back.")
+        raise Conflict("This change can't be undone here. Edit the item in the Shopify admin.")
     return act, undo
 
 

@@ -59,10 +59,10 @@ class StorefrontPreview:
         # The store must be connected to the shop now: the address outlives no disconnection.
         host = store_id and await connections.storefront_of(self._service.database, store_id)
         if not store_id or not host:
-            sentence = "This preview has ended. Open a new one at the store."
+            sentence = "This preview has expired. Open a new one from the store."
             await answer_problem(send, scope, 404, "not_found", sentence)
         elif scope["method"] not in {"GET", "HEAD"}:
-            sentence = "A preview can only be looked at."
+            sentence = "A preview is read-only. Use the storefront itself to place orders."
             allow = ((b"allow", b"GET, HEAD"),)
             await answer_problem(send, scope, 405, "method_not_allowed", sentence, headers=allow)
         elif not slash:
@@ -89,7 +89,7 @@ class StorefrontPreview:
             with anyio.fail_after(SECONDS):
                 status, headers, body = await self._read(scope, host, path)
         except (TimeoutError, httpx.HTTPError, Undecodable, TooLong):
-            sentence = "The storefront cannot be shown now: it did not answer as a page does."
+            sentence = "The storefront didn't return a page, so the preview can't be shown. Try again later."
             await answer_problem(send, scope, 502, "commerce_unreachable", sentence)
             return
         links = PreviewLinks(host, below)

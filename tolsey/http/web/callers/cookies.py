@@ -78,11 +78,17 @@ async def check_origin() -> None:
     if session_token() is not None:
         if origin is None and request.headers.get("Sec-Fetch-Site") == "same-origin":
             return
-        raise ForeignOrigin("The request does not come from this service's own pages.")
+        raise ForeignOrigin(
+            "The request doesn't come from this service's own pages. Send the service's address"
+            " as the `Origin` header."
+        )
     # Without a cookie there is nothing to steal, except that a foreign page could sign a
     # visitor in as someone else.
     if origin is not None and request.path.startswith(SIGNING_IN):
-        raise ForeignOrigin("The request does not come from this service's own pages.")
+        raise ForeignOrigin(
+            "The request doesn't come from this service's own pages. Send the service's address"
+            " as the `Origin` header."
+        )
 
 
 def install(app: Quart) -> None:

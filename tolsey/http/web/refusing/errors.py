@@ -33,7 +33,9 @@ from tolsey.storage.errors import StorageBusy, StorageError, StorageOverdue, Sto
 PROBLEM = "application/problem+json"
 ERRORS_SHOWN = 50
 NO_OBJECT = "must be a JSON object"
-BUG = "Something went wrong on our side."
+BUG = (
+    "Something went wrong on our side. Try again, and quote the request id if you contact support."
+)
 REGISTERED_TYPES = {
     "too_many_requests": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 }
@@ -93,7 +95,12 @@ def misshapen(error: RequestSchemaValidationError) -> Response:
         ]
     elif isinstance(cause, TypeError):
         errors = [{"field": "", "message": NO_OBJECT}]
-    return problem(422, "invalid_request", "The request is not as documented.", errors=errors)
+    return problem(
+        422,
+        "invalid_request",
+        "The request has invalid fields. Correct the fields named in `errors`.",
+        errors=errors,
+    )
 
 
 def refusal_of_fault(error: RuntimeFault) -> Refusal:
@@ -101,22 +108,28 @@ def refusal_of_fault(error: RuntimeFault) -> Refusal:
     match error:
         case Overloaded():
             return Unavailable(
-                "Too much is waiting.", code="overloaded", retryAfter=max(error.retry_after, 1)
+                "The service is overloaded. Try again after the time in `Retry-After`.",
+                code="overloaded",
+                retryAfter=max(error.retry_after, 1),
             )
         case ShardUnavailable():
             return Unavailable(
-                "The part of the service that owns this is away.",
+                "The process that handles this is being replaced. Try again in a moment.",
                 code="shard_unavailable",
                 retryAfter=max(error.retry_after, 1),
             )
         case DeadlineExceeded():
             return Refusal(
-                "The answer did not come in time; what was asked may still happen.",
+                "The request timed out. The operation may still complete; check its status"
+                " before you retry.",
                 status=504,
                 code="deadline_exceeded",
             )
         case Duplicate():
-            return Conflict("This has already been done.", code="duplicate")
+            return Conflict(
+                "This request was already processed. Check the result before you send it again.",
+                code="duplicate",
+            )
         case TurnFailed():
             log.error("request.turn_failed", message=error.message, cause=error.cause)
         case _:
@@ -129,7 +142,8 @@ def refusal_of_storage(error: StorageError) -> Refusal:
     match error:
         case StorageBusy():
             return Refusal(
-                "Your organization is reading too many reports at once. Try again in a second.",
+                "Your organization is running too many reports at the same time. Try again in a"
+                " second.",
                 status=429,
                 code="too_many_reports",
                 retryAfter=1,
@@ -137,7 +151,7 @@ def refusal_of_storage(error: StorageError) -> Refusal:
         case StorageOverdue():
             log.warning("request.storage_overdue")
             return Unavailable(
-                "The database took too long to read this. Ask for less at once, such as a shorter"
+                "The database query took too long. Request less data, for example a shorter"
                 " period, or try again later.",
                 code="storage_overdue",
                 retryAfter=5,
@@ -145,7 +159,9 @@ def refusal_of_storage(error: StorageError) -> Refusal:
         case StorageUnavailable():
             log.warning("request.storage_unavailable", reason=str(error))
             return Unavailable(
-                "The database is out of reach.", code="storage_unavailable", retryAfter=1
+                "The database is unreachable. Try again in a moment.",
+                code="storage_unavailable",
+                retryAfter=1,
             )
         case _:
             log.error("request.storage_failed", exc_info=error)
@@ -161,9 +177,11 @@ def http_failed(error: HTTPException) -> Response:
     """Answer for what the framework refuses."""
     status = error.code or 500
     if isinstance(error, NotFound):
-        return problem(404, "not_found", "There is nothing at this address.")
+        return problem(404, "not_found", "This page or endpoint doesn't exist. Check the address.")
     if isinstance(error, RequestEntityTooLarge):
-        return problem(413, "payload_too_large", "The body is too large.")
+        return problem(
+            413, "payload_too_large", "The request body is too large. Send a smaller one."
+        )
     code = HTTPStatus(status).name.lower()
     response = problem(status, code, f"{HTTPStatus(status).phrase}.")
     allowed = getattr(error, "valid_methods", None)

@@ -81,15 +81,22 @@ def is_idempotent(view: Callable[..., Any]) -> bool:
 
 async def _claim(key: str) -> idempotency.KeyRow:
     if not is_key(key):
-        raise InvalidKey(f"{HEADER} must be 1 to {KEY_CHARACTERS} printable ASCII characters.")
+        raise InvalidKey(
+            f"The {HEADER} header is invalid. Send 1 to {KEY_CHARACTERS} printable ASCII characters."
+        )
     body = cast("bytes", await request.get_data(as_text=False))
     fingerprint = fingerprint_of(request.method, request.full_path, body)
     row = await idempotency.claim(service().database, caller().user_id, key, fingerprint, now())
     match fate_of(row, fingerprint):
         case Fate.KEY_REUSED:
-            raise KeyReused(f"{HEADER} was used for another request in the last 24 hours.")
+            raise KeyReused(
+                f"This {HEADER} was used for a different request in the last 24 hours. Send a new key."
+            )
         case Fate.IN_PROGRESS:
-            raise InProgress("The first request with this key is still at work.", retryAfter=1)
+            raise InProgress(
+                "The first request with this key is still in progress. Try again in a moment.",
+                retryAfter=1,
+            )
         case _:
             return row
 

@@ -99,12 +99,17 @@ class PaymentEvents:
             verify(body, claim, self._secrets, self._clock().timestamp())
         except Forged as error:
             raise DeliveryRefused(
-                401, "invalid_signature", "No secret of ours signed the event."
+                401,
+                "invalid_signature",
+                "The event's signature is invalid. Check the webhook signing secret.",
             ) from error
         except Stale as error:
             log.warning("payments.signature_stale")
             raise DeliveryRefused(
-                401, "stale_signature", "The event was not signed within 300 seconds of now."
+                401,
+                "stale_signature",
+                "The event's timestamp is more than 300 seconds off. Check the clocks, and"
+                " send the event again.",
             ) from error
 
     def _read(self, envelope: EventEnvelope) -> PaymentEvent:
@@ -167,7 +172,10 @@ class PaymentEvents:
 def unreadable(field: str) -> DeliveryRefused:
     """Refuse an event of a shape that is not known: the processor keeps it and sends it again."""
     return DeliveryRefused(
-        422, "unreadable_event", f"The event is not as documented: {field}.", field=field
+        422,
+        "unreadable_event",
+        f"The event's field {field} is invalid. Check the event's API version.",
+        field=field,
     )
 
 

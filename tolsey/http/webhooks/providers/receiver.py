@@ -89,7 +89,7 @@ class ProviderEvents:
             raise DeliveryRefused(
                 422,
                 "unreadable_event",
-                f"The event is not as documented: {error}.",
+                f"The event is invalid: {error}. Check the provider's API version.",
                 field=error.field,
             ) from error
         is_acted_on = notice.type in self._kind.acted_on
@@ -121,11 +121,16 @@ class ProviderEvents:
             self._kind.prove(body, scope["headers"], self._secrets, self._clock().timestamp())
         except Forged as error:
             raise DeliveryRefused(
-                401, "invalid_signature", "No secret of ours signed the event."
+                401,
+                "invalid_signature",
+                "The event's signature is invalid. Check the webhook signing secret.",
             ) from error
         except Stale as error:
             raise DeliveryRefused(
-                401, "stale_signature", "The event was not signed within 300 seconds of now."
+                401,
+                "stale_signature",
+                "The event's timestamp is more than 300 seconds off. Check the clocks, and"
+                " send the event again.",
             ) from error
 
     async def _keep(self, event: ProviderEvent) -> bool:

@@ -53,7 +53,7 @@ async def read_provider_event(provider: str, event_id: str) -> WholeProviderEven
     """Show an event as it was sent."""
     event = await provider_events.find(service().database, provider, event_id)
     if event is None:
-        raise NotFound("There is no such event, or it is older than a week.")
+        raise NotFound("This event doesn't exist or is older than a week. Check its id.")
     try:
         payload = orjson.loads(provider_events.body_of(service().vault, event))
     except SealBroken:

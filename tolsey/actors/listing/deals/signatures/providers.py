@@ -47,15 +47,26 @@ def envelope(
     head, signature = last_document(turn, message.deal_id, message.signature_id)
     # What was signed there has to be what was put before both parties (rules/marketplace#providers).
     if message.document_sha256 != signature.document_sha256:
-        raise Conflict("Another document was signed there.", code="document_changed")
+        raise Conflict(
+            "The document that was signed at the provider isn't this one. Request the"
+            " signatures again.",
+            code="document_changed",
+        )
     if signature.status is SignatureStatus.SIGNED:
         return answered(turn, signature)
     if signature.provider == PLATFORM:
-        raise Conflict("This document is signed here, not at a provider.")
+        raise Conflict(
+            "This document is signed on this site, not at a provider. Open the deal to sign it."
+        )
     if signature.status not in OPEN_SIGNATURES:
-        raise InvalidTransition("This document cannot be signed any more.", [])
+        raise InvalidTransition(
+            "This document can no longer be signed. Reload the deal to see its current document.",
+            [],
+        )
     if {one.side for one in message.signers} != set(Side):
-        raise Conflict("Not everybody has signed there.")
+        raise Conflict(
+            "Not all parties have signed at the provider. Wait for the missing signatures."
+        )
     given = {
         one.side: {
             "userId": f"envelope:{message.envelope_id}",
@@ -79,11 +90,15 @@ def escrow(state: ListingState, message: FollowEscrow) -> Decision[ListingState,
     turn = DealTurn(state, message.at)
     deal = turn.head(message.deal_id).deal
     if deal.escrow_id != message.escrow_id:
-        raise Conflict("This deal has another escrow.")
+        raise Conflict(
+            "The deal already uses a different escrow. Send the reference of that escrow."
+        )
     # Escrow holds what the agreement says, to the cent (rules/marketplace#escrow).
     if (message.amount, message.currency) != (deal.price, deal.currency):
         raise GuardFailed(
-            "The escrow's amount and currency must be those of the agreement.", allowed=[]
+            "The escrow's amount and currency don't match the purchase agreement. Correct them"
+            " at the escrow provider.",
+            allowed=[],
         )
     given = DealFields(evidence=message.escrow_id)
     if (message.is_funded or message.is_released) and deal.escrow_event_id is None:
@@ -101,7 +116,9 @@ def store(state: ListingState, message: StoreHandedOver) -> Decision[ListingStat
     turn = DealTurn(state, message.at)
     deal = turn.head(message.deal_id).deal
     if state.listing is None or state.listing.store_id != message.store_id:
-        raise Conflict("This deal is about another store.")
+        raise Conflict(
+            "This store isn't the one sold in the deal. Send the id of the deal's store."
+        )
     shop = message.shop_domain.lower()
     found = [
         one

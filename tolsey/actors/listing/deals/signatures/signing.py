@@ -79,13 +79,13 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
         return answered(turn, known)
     if known is not None and known.status in OPEN_SIGNATURES:
         raise Conflict(
-            "A document of this deal waits for signatures already.",
+            "A document in this deal is already out for signature. Sign or withdraw it first.",
             code="signature_open",
             signature=known.id,
         )
     # The text is of the deal as it stands, or it is made anew (rules/marketplace#signatures).
     if message.basis != head.deal.hash:
-        raise Conflict("The deal moved meanwhile: ask for the document again.")
+        raise Conflict("The deal changed after you loaded it. Request the document again.")
     return answered(turn, _put_before_parties(turn, message))
 
 
@@ -248,28 +248,36 @@ def sign(state: ListingState, message: SignDocument) -> Answer:
     if side in signers:
         return answered(turn, found)
     if found.provider != PLATFORM:
-        raise Conflict("This document is signed at its provider, not here.")
+        raise Conflict(
+            "This document is signed at the provider, not on this site. Use the provider's link"
+            " to sign it."
+        )
     if found.status not in OPEN_SIGNATURES or message.at >= found.expires_at:
-        raise InvalidTransition("This document cannot be signed any more.", [])
+        raise InvalidTransition(
+            "This document can no longer be signed. Reload the deal to see its current document.",
+            [],
+        )
     if is_paused(state, message.deal_id):
-        raise InvalidTransition("Another buyer has the exclusivity now: wait until it ends.", [])
+        raise InvalidTransition(
+            "Another buyer has exclusivity. Wait until it ends, then try again.", []
+        )
     # Whoever signs says which text they saw: another one is not signed (rules/marketplace#signatures).
     if message.document_sha256 != found.document_sha256:
         raise Conflict(
-            "The document is not the one that you were shown: look at it again.",
+            "The document changed after you opened it. Read the current version before you sign.",
             code="document_changed",
         )
     if message.consent_version != chain.CONSENT_VERSION:
         raise Unprocessable(
-            f"Consent to {chain.CONSENT_VERSION}.",
+            f"The consent to electronic signature is missing or outdated. Send the consent version {chain.CONSENT_VERSION}.",
             code="invalid_request",
             errors=[{"field": "consentVersion", "message": "is not the present one"}],
         )
     # It blocks nothing, but nobody signs without having said that they saw it (rules/marketplace#figures).
     if message.revenue_moved and not message.acknowledged:
         raise Conflict(
-            "Verified revenue moved by more than 10% since the letter of intent. Look at both figures, and sign"
-            " with revenueAcknowledged: true.",
+            "Verified revenue has changed by more than 10% since the letter of intent. Compare"
+            " both figures, then sign with `revenueAcknowledged: true`.",
             code="revenue_moved",
         )
     consent = evidence.sha256(chain.CONSENT.encode())
@@ -322,7 +330,9 @@ def end(state: ListingState, message: EndSignature) -> Answer:
     turn = DealTurn(state, message.at)
     head, found = last_document(turn, message.deal_id, message.signature_id)
     if found.status not in OPEN_SIGNATURES:
-        raise InvalidTransition("This document waits for nobody any more.", [])
+        raise InvalidTransition(
+            "This document is no longer out for signature. Reload the deal to see its status.", []
+        )
     data = {"reason": message.reason}
     kept = turn.note(head, found, message.event, by=message.by, role=message.side, data=data)
     turn.move(
@@ -360,10 +370,15 @@ def last_document(
     """Find a document that may still be signed. Raises what refuses one that may not."""
     head = turn.head(deal_id)
     if head.signature is None:
-        raise NotFound("There is no such document.")
+        raise NotFound(
+            "This document doesn't exist, or you don't have access to it. Check the link or the id."
+        )
     # Of a deal's documents only the last can still be signed.
     if head.signature.id != signature_id:
-        raise InvalidTransition("This document cannot be signed any more.", [])
+        raise InvalidTransition(
+            "This document can no longer be signed. Reload the deal to see its current document.",
+            [],
+        )
     return head, head.signature
 
 

@@ -21,10 +21,15 @@ class DiscountEdit(EditKind):
     def plan(self, wanted: Facts, facts: Facts) -> Planned | Rejected:
         """Make it, unless the code is somebody's."""
         if facts["discount"] is not None:
-            return Rejected("code_taken", "The shop has a discount of this code.")
+            return Rejected(
+                "code_taken", "The shop already has a discount with this code. Choose another code."
+            )
         for one in (wanted["amount"], wanted["minimum"]):
             if one and one["currency"] != facts["currency"]:
-                return Rejected("other_currency", f"The shop's prices are in {facts['currency']}.")
+                return Rejected(
+                    "other_currency",
+                    f"The shop's currency is {facts['currency']}. Send amounts in that currency.",
+                )
         drafted = {"title": wanted["title"], "status": SCHEDULED, "starts_at": DRAFTED}
         change = {**wanted, "starts_at": DRAFTED}
         return Planned({**facts, "discount": {"id": None, **drafted}}, change)

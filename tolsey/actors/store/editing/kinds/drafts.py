@@ -17,7 +17,8 @@ class DraftEdit(EditKind, ABC):
         found = facts["found"]
         if found is None and "title" not in wanted:
             return Rejected(
-                "title_required", f"There is no such {self.thing}; a new one has a title."
+                "title_required",
+                f"This {self.thing} doesn't exist. Check the id, or send a title to create a new one.",
             )
         if found is None:
             new = {"id": None, "is_published": False, "body_html": "", **wanted}
@@ -25,7 +26,8 @@ class DraftEdit(EditKind, ABC):
         # What buyers see is changed by people alone, in the shop's admin (rules/agents#drafts).
         if found["is_published"]:
             return Rejected(
-                "published", f"Buyers see this {self.thing}: a person edits it in the shop's admin."
+                "published",
+                f"This {self.thing} is published, and agents can't change published content. Ask a store admin to edit it in Shopify.",
             )
         change = None if same(wanted, found) else {**wanted, "id": found["id"]}
         return Planned({"found": {**found, **wanted}}, change)

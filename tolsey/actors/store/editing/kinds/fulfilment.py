@@ -25,7 +25,11 @@ class FulfilEdit(EditKind):
     def plan(self, wanted: Facts, facts: Facts) -> Planned | Rejected:
         """Take what is wanted of what is left, from one location: the platform sends no parcel from two."""
         if not facts["is_whole"]:
-            return Rejected("too_large", "This order has more parts than are read: use the admin.")
+            return Rejected(
+                "too_large",
+                "This order has more fulfillment orders than this tool can read. Fulfill it in"
+                " the Shopify admin.",
+            )
         parts = [
             part
             for part in facts["parts"]
@@ -34,12 +38,15 @@ class FulfilEdit(EditKind):
             and any(line["left"] for line in part["lines"].values())
         ]
         if not parts:
-            return Rejected("nothing_to_fulfil", "Nothing of this is left to be sent.")
+            return Rejected(
+                "nothing_to_fulfil",
+                "There are no items left to fulfill. Check the order's fulfillments.",
+            )
         if len({part["location"] for part in parts}) > 1:
             named = ", ".join(part["id"] for part in parts)
             return Rejected(
                 "several_locations",
-                f"It is sent from several locations: name one of the fulfilment orders {named}.",
+                f"The order ships from several locations. Name one of these fulfillment orders: {named}.",
             )
         taken = _taken(parts, wanted["lines"])
         if isinstance(taken, Rejected):
@@ -81,9 +88,15 @@ class TrackEdit(EditKind):
     def plan(self, wanted: Facts, facts: Facts) -> Planned | Rejected:
         """Overwrite what is another; whoever is told of a parcel is not told of the same twice."""
         if facts["status"] == CANCELLED:
-            return Rejected("fulfilment_cancelled", "This fulfilment was cancelled.")
+            return Rejected(
+                "fulfilment_cancelled",
+                "This fulfillment was cancelled in the shop. Create a new fulfillment.",
+            )
         if facts["parcels"] > 1:
-            return Rejected("several_parcels", "It has several parcels: track them in the admin.")
+            return Rejected(
+                "several_parcels",
+                "This fulfillment has several parcels. Edit its tracking in the Shopify admin.",
+            )
         tracking = {**facts["tracking"], **wanted["tracking"]}
         change = {"tracking": tracking, "notify": wanted["notify"]}
         is_so = tracking == facts["tracking"]
@@ -123,7 +136,10 @@ def _taken(
                 wanted[line["of"]] -= units
     for line, missing in (wanted or {}).items():
         if missing:
-            return Rejected("too_many", f"There are {missing} too few left of line {line}.")
+            return Rejected(
+                "too_many",
+                f"The quantity for line {line} exceeds what is left to fulfill by {missing}. Send a smaller quantity.",
+            )
     return taken
 
 

@@ -32,7 +32,9 @@ class Rejected:
     detail: str
 
 
-MISSING: Final = Rejected("not_found", "The shop has no such thing.")
+MISSING: Final = Rejected(
+    "not_found", "The shop has no item with this id. Check the id, or search for the item."
+)
 
 
 class EditVerdict(StrEnum):

@@ -26,7 +26,10 @@ class NoteEdit(EditKind):
             return Planned(facts, None)
         after = f"{note}\n{text}" if note else text
         if len(after) > LONGEST_NOTE:
-            return Rejected("note_full", f"A note has at most {LONGEST_NOTE} characters.")
+            return Rejected(
+                "note_full",
+                f"The order's note would exceed {LONGEST_NOTE} characters. Send a shorter text.",
+            )
         return Planned({"note": after}, {"note": after})
 
     def shown(self, wanted: Facts, facts: Facts) -> dict[str, Any]:
@@ -56,7 +59,10 @@ class TagsEdit(EditKind):
         if not new:
             return Planned(facts, None)
         if len(facts["tags"]) + len(new) > MOST_TAGS:
-            return Rejected("too_many_tags", f"An order has at most {MOST_TAGS} tags.")
+            return Rejected(
+                "too_many_tags",
+                f"The order would have more than {MOST_TAGS} tags. Remove a tag first, or add fewer.",
+            )
         return Planned({"tags": [*facts["tags"], *new]}, {"tags": new})
 
     def shown(self, wanted: Facts, facts: Facts) -> dict[str, Any]:

@@ -47,10 +47,16 @@ class PriceEdit(EditKind):
         asked, held = wanted["prices"], facts["prices"]
         for variant, prices in asked.items():
             if variant not in held:
-                return Rejected("not_found", f"The product has no variant {variant}.")
+                return Rejected(
+                    "not_found",
+                    f"The product has no variant with the id {variant}. Fetch the product for its variant ids.",
+                )
             # A price of another currency is no price of this shop (rules/agents#tools).
             if any(one and one["currency"] != facts["currency"] for one in prices.values()):
-                return Rejected("other_currency", f"The shop's prices are in {facts['currency']}.")
+                return Rejected(
+                    "other_currency",
+                    f"The shop's currency is {facts['currency']}. Send amounts in that currency.",
+                )
         after = {variant: {**prices, **asked[variant]} for variant, prices in held.items()}
         change = {**wanted, "currency": facts["currency"]} if after != held else None
         return Planned({**facts, "prices": after}, change)
@@ -102,7 +108,8 @@ class StockEdit(EditKind):
         compare, delta = wanted.get("compare"), wanted["delta"]
         if compare is not None and compare != available:
             return Rejected(
-                "quantity_changed", f"There are {available} available, not {compare}; look again."
+                "quantity_changed",
+                f"The available stock is {available}, not {compare}. Fetch the stock again and retry.",
             )
         change = {"delta": delta, "from": available} if delta else None
         return Planned({"available": available + delta}, change)

@@ -25,18 +25,31 @@ class RefundEdit(EditKind):
         currency, most = facts["currency"], facts["refundable"]
         for one in (wanted["amount"], wanted["shipping"]):
             if one and one["currency"] != currency:
-                return Rejected("other_currency", f"This order was paid in {currency}.")
+                return Rejected(
+                    "other_currency",
+                    f"This order was paid in {currency}. Send the refund amount in that currency.",
+                )
         for line, units in wanted["lines"].items():
             if units > facts["lines"].get(line, 0):
                 left = facts["lines"].get(line, 0)
-                return Rejected("too_many", f"Of line {line} {left} can come back.")
+                return Rejected(
+                    "too_many",
+                    f"At most {left} of line {line} can be refunded. Send a smaller quantity.",
+                )
         asked = wanted["amount"]
         amount: int = facts["suggested"] if asked is None else asked["amount"]
         if amount <= 0:
-            return Rejected("nothing_to_refund", "There is nothing to give back.")
+            return Rejected(
+                "nothing_to_refund",
+                "There is nothing left to refund on this order. Check its earlier refunds.",
+            )
         # Never more than the platform has left of the payments (rules/agents#refunds).
         if amount > most:
-            return Rejected("too_much", "This is more than can be given back; look again.")
+            return Rejected(
+                "too_much",
+                "The amount exceeds what can be refunded. Call with dry_run to see the"
+                " refundable amount.",
+            )
         payments, left = [], amount
         for payment in facts["payments"]:
             part = min(left, payment["most"])
@@ -44,7 +57,9 @@ class RefundEdit(EditKind):
                 payments.append({**payment, "most": part})
             left -= part
         if left:
-            return Rejected("too_much", "The payments of this order do not hold so much.")
+            return Rejected(
+                "too_much", "The order's payments don't cover this refund. Send a smaller amount."
+            )
         change = {
             **wanted,
             "amount": {"amount": amount, "currency": currency},

@@ -75,7 +75,9 @@ class RatesEdit(EditKind):
         """Make zones of those countries that are in none, under names that are nobody's."""
         if facts["group"] is None:
             return Rejected(
-                "no_location_group", "The shipping profile has no location to ship from."
+                "no_location_group",
+                "The shop's shipping profile has no location. Add a location to it in the"
+                " Shopify admin.",
             )
         zones = [
             {**zone, "countries": left}

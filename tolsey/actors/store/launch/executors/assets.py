@@ -20,7 +20,7 @@ from tolsey.actors.store.launch.executors.work import (
 from tolsey.actors.store.launch.graph import MilestoneStop
 
 FILES: Final = {"wordmark": "brand.logo_file_id", "mark": "brand.favicon_file_id"}
-PROCESSING: Final = "The platform is still at work on a file."
+PROCESSING: Final = "Shopify is still processing a file. Run this again in a few minutes."
 
 
 def upload(work: LaunchWork) -> Taken:
@@ -46,7 +46,7 @@ def upload(work: LaunchWork) -> Taken:
             return MilestoneStop(
                 kind="permanent",
                 reason="file_failed",
-                detail=f"The platform could not process {filename}.",
+                detail=f"Shopify couldn't process {filename}. Check the file, then run this again.",
             )
         elif file is not None:
             names[logo["name"]] = filename

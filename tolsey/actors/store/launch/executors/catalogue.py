@@ -36,19 +36,22 @@ query CountPublished($onSale: String!) { productsCount(query: $onSale) { count }
 NO_PRODUCTS: Final = MilestoneStop(
     kind="permanent",
     reason="missing_input",
-    detail="The form names no product. Add one to it, then run this again.",
+    detail="The onboarding form has no products. Add one, then run this again.",
 )
 NO_LOCATION: Final = MilestoneStop(
     kind="permanent",
     reason="no_location",
-    detail="The shop shows no active location to keep stock at. Add one, then run this again.",
+    detail="The shop has no active location for its inventory. Add one, then run this again.",
 )
 NO_CHANNEL: Final = MilestoneStop(
     kind="permanent",
     reason="no_online_store",
-    detail="The shop has no Online Store sales channel. Add it under Sales channels, then run this again.",
+    detail="The shop has no Online Store sales channel. Add it under Sales channels, then run this"
+    " again.",
 )
-NOT_SEEN_YET: Final = "The platform does not yet show all that was published."
+NOT_SEEN_YET: Final = (
+    "Shopify doesn't list all published products yet. Run this again in a few minutes."
+)
 
 
 def handles(products: Sequence[Mapping[str, Any]]) -> list[str]:

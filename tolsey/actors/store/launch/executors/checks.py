@@ -11,18 +11,27 @@ Judged = tuple[Verdict, str]
 
 PAID_PLANS: Final = frozenset({"Basic", "Grow", "Advanced", "Plus"})
 PLACEHOLDER: Final = re.compile(r"lorem ipsum|\bTODO\b|your text here|\[[a-z ]+\]", re.IGNORECASE)
-NOT_ASKED: Final[Judged] = ("unknown", "The app may not read this.")
+NOT_ASKED: Final[Judged] = (
+    "unknown",
+    "The app lacks the scope to read this. Add the scope to the app.",
+)
 UNSEEN: Final[Judged] = (
     "unknown",
-    "The storefront asks for a password that the form does not name: nobody else can look at its pages.",
+    (
+        "The storefront is password-protected, and the form has no password. Enter the password in"
+        " the form."
+    ),
 )
 NOT_LET_IN: Final[Judged] = (
     "unknown",
-    "The password of the form does not open the storefront: tell the one under Online Store > Preferences.",
+    (
+        "The password in the form doesn't open the storefront. Enter the one from Online Store >"
+        " Preferences."
+    ),
 )
 TAX_GONE: Final = (
-    "An order at home carried tax when the taxes were confirmed, and carries none now: check your"
-    " registrations under Settings > Taxes and duties."
+    "Domestic orders no longer include tax, although they did when you confirmed the taxes."
+    " Check Settings > Taxes and duties."
 )
 
 
@@ -56,20 +65,22 @@ def judged(seen: Seen) -> dict[str, Judged]:
 def _plan(seen: Seen) -> Judged:
     plan = seen.state["shop"]["plan"]
     is_paid = not plan["partnerDevelopment"] and plan["publicDisplayName"] in PAID_PLANS
-    return _so(is_paid, "Choose a paid plan under Settings > Plan.")
+    return _so(is_paid, "The shop has no paid Shopify plan. Choose one under Settings > Plan.")
 
 
 def _domain(seen: Seen) -> Judged:
     host = seen.state["shop"]["primaryDomain"]["host"]
     return _so(
-        not host.endswith(".myshopify.com"), "Connect a domain of your own and make it primary."
+        not host.endswith(".myshopify.com"),
+        "The shop has no custom primary domain. Connect your own domain and make it primary.",
     )
 
 
 def _tls(seen: Seen) -> Judged:
     return _so(
         seen.state["shop"]["primaryDomain"]["sslEnabled"],
-        "The primary domain has no certificate yet.",
+        "The primary domain has no TLS certificate yet. Shopify issues it within a day; check"
+        " again later.",
     )
 
 
@@ -79,26 +90,35 @@ def _payments(seen: Seen) -> Judged:
         return "green", ""
     # A person said that another provider takes the payments, which nothing here can read.
     if account is None or seen.is_paid_elsewhere:
-        return "unknown", "Whether a payment provider is at work can only be seen by an order."
-    return "red", "Activate payments under Settings > Payments."
+        return (
+            "unknown",
+            "An active payment provider can't be detected through the API. Place a test order to check it.",
+        )
+    return "red", "No payment provider is active. Activate one under Settings > Payments."
 
 
 def _tax(seen: Seen) -> Judged:
     order = seen.orders.get(seen.home or "")
     if order is None:
-        return "unknown", "No order to an address at home could be calculated."
+        return (
+            "unknown",
+            "A domestic order couldn't be calculated. Check the products and the shipping rates.",
+        )
     if order["taxLines"]:
         return "green", ""
     # Who is below the threshold of registration charges none, and a person confirmed the taxes so: only what
     # was charged then and is no longer is wrong (rules/launch#checks-before-opening).
     if not seen.was_taxed:
-        return "unknown", "An order at home carries no tax, as when the taxes were confirmed."
+        return (
+            "unknown",
+            "Domestic orders include no tax, as when you confirmed the taxes. No action is needed.",
+        )
     return "red", TAX_GONE
 
 
 def _rates(seen: Seen) -> Judged:
     if not seen.orders:
-        return "unknown", "No order could be calculated: nothing is on sale, or it ships nowhere."
+        return "unknown", "No order could be calculated. Publish a product and set a shipping rate."
     bare = sorted(
         country for country, one in seen.orders.items() if not one["availableShippingRates"]
     )
@@ -121,7 +141,7 @@ def _published(seen: Seen) -> Judged:
     counted = seen.state.get("published")
     if counted is None:
         return NOT_ASKED
-    return _so(counted["count"] > 0, "No product is on sale: publish at least one.")
+    return _so(counted["count"] > 0, "No product is for sale. Publish at least one.")
 
 
 def _of_products(
@@ -176,13 +196,20 @@ def _theme(seen: Seen) -> Judged:
     if themes is None:
         return NOT_ASKED
     is_ready = any(not one["processing"] for one in themes["nodes"])
-    return _so(is_ready, "No theme is published, or the platform is still at work on it.")
+    return _so(
+        is_ready,
+        "No theme is published, or Shopify is still processing it. Publish a theme, or try"
+        " again later.",
+    )
 
 
 def _favicon(seen: Seen) -> Judged:
     if seen.favicon is None:
-        return "unknown", "The published theme does not tell whether it has one."
-    return _so(seen.favicon, "Choose a favicon in the settings of the theme.")
+        return (
+            "unknown",
+            "The published theme's settings don't show whether it has a favicon. Check it in the theme editor.",
+        )
+    return _so(seen.favicon, "The theme has no favicon. Choose one in the theme settings.")
 
 
 def _placeholders(seen: Seen) -> Judged:
@@ -201,7 +228,7 @@ def _links(seen: Seen) -> Judged:
 
 def _contact(seen: Seen) -> Judged:
     email = seen.state["shop"]["contactEmail"]
-    return _so(bool(email), "Set the e-mail that buyers write to under Settings > General.")
+    return _so(bool(email), "The shop has no contact email. Set one under Settings > General.")
 
 
 def _consent(seen: Seen) -> Judged:
@@ -235,9 +262,14 @@ CHECKS: Final[Mapping[str, Callable[[Seen], Judged]]] = {
         lambda one: one["featuredMedia"] is None, "These have no picture"
     ),
     "catalog.stock_or_continue": _of_products(_is_sold_out, "Of these there is nothing to sell"),
-    "menu.main_not_empty": _menu("main-menu", None, "The main menu is empty."),
+    "menu.main_not_empty": _menu(
+        "main-menu", None, "The main menu is empty. Add links to it under Content > Menus."
+    ),
     "menu.footer_policies": _menu(
-        "footer", "SHOP_POLICY", "The footer menu leads to no policy of the shop."
+        "footer",
+        "SHOP_POLICY",
+        "The footer menu has no link to a store policy. Add the policies to it under"
+        " Content > Menus.",
     ),
     "theme.main_ready": _theme,
     "theme.favicon": _favicon,

@@ -25,7 +25,8 @@ ADDRESS: Final = {
 NO_LOCATION: Final = MilestoneStop(
     kind="permanent",
     reason="no_location",
-    detail="The shop shows no active location. Add one under Settings > Locations, then run this again.",
+    detail="The shop has no active location. Add one under Settings > Locations, then run this"
+    " again.",
 )
 
 

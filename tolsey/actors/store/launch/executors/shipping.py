@@ -28,14 +28,14 @@ NO_RATE: Final = MilestoneStop(
     kind="permanent",
     reason="missing_input",
     detail=(
-        "The form names no shipping rate, and the shop has none. Set rates under Settings > Shipping and"
-        " delivery, then run this again."
+        "Neither the form nor the shop has a shipping rate. Set rates under Settings > Shipping"
+        " and delivery, then run this again."
     ),
 )
 NO_PROFILE: Final = MilestoneStop(
     kind="permanent",
     reason="no_delivery_profile",
-    detail="The shop has no general shipping profile. Make one, then run this again.",
+    detail="The shop has no general shipping profile. Create one, then run this again.",
 )
 
 

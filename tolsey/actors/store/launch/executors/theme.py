@@ -35,17 +35,18 @@ NO_THEME: Final = MilestoneStop(
     kind="blocked",
     reason="missing_credential",
     detail=(
-        "LAUNCH_THEME_URL is not set: this service names no theme to prepare. Publish a theme in the shop's admin, or"
-        " skip this."
+        "This server has no theme configured: LAUNCH_THEME_URL is not set. Publish a theme in"
+        " the Shopify admin, or skip this."
     ),
 )
 NOT_MADE: Final = "0"
 """The number that a dry run shows of a theme that is still to be made."""
-PROCESSING: Final = "The platform is still at work on the theme."
+PROCESSING: Final = "Shopify is still processing the theme. Run this again in a few minutes."
 BROKEN: Final = MilestoneStop(
     kind="permanent",
     reason="theme_failed",
-    detail="The platform could not process the theme of LAUNCH_THEME_URL.",
+    detail="Shopify couldn't process the theme from LAUNCH_THEME_URL. Ask the operator to check"
+    " the file.",
 )
 
 

@@ -114,12 +114,22 @@ def _payload(answer: GraphqlAnswer, field: str) -> Mapping[str, Any]:
                 raise fault.denied(403)
             if not fault.path:
                 raise fault.denied(400)
-        raise PlatformUnreachable("The platform did not say what became of this.")
+        raise PlatformUnreachable(
+            "Shopify's response doesn't state the outcome. Check the shop before you repeat the"
+            " change."
+        )
     errors = payload.get("userErrors")
     for error in errors if isinstance(errors, list) else ():
         said = lenient(error)
         if said.get("code") == UNDER_WAY:
-            raise PlatformUnreachable("The platform is still at work on the same change.")
-        message = plain(str(said.get("message") or "The platform refuses this."))
+            raise PlatformUnreachable(
+                "Shopify is still processing the same change. Try again in a moment."
+            )
+        message = plain(
+            str(
+                said.get("message")
+                or "Shopify rejected the change. Check its values and try again."
+            )
+        )
         raise EditRefused(message, stale=said.get("code") == STALE, code=said.get("code"))
     return payload

@@ -142,7 +142,9 @@ class CompetitorTools(ReadTools):
         domains = [*dict.fromkeys(map(required_domain, given))]
         found = await competitors.load(self._service.database, principal.store_id, domains)
         if len(found) < len(domains):
-            raise NotFound("The store does not compete with this domain.")
+            raise NotFound(
+                "This domain isn't one of the store's competitors. Add it as a competitor first."
+            )
         return domains
 
 

@@ -72,7 +72,9 @@ class ScanWriter(RecordedWrite[WantedScan]):
         """Tell when the domain was looked at last. Raises NotFound where the store does not compete with it."""
         database, domain = self._service.database, required_domain(given.domain)
         if not await competitors.load(database, principal.store_id, [domain]):
-            raise NotFound("The store does not compete with this domain.")
+            raise NotFound(
+                "This domain isn't one of the store's competitors. Add it as a competitor first."
+            )
         row = await registry.find(database, domain)
         scanned_at = row.scanned_at.isoformat() if row is not None and row.scanned_at else None
         return {"scanned_at": scanned_at, "scan_id": None, "state": None}

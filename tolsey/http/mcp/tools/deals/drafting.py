@@ -37,9 +37,9 @@ class OfferReply(WriteArguments):
     def _terms_of_a_counter(self) -> "OfferReply":
         terms = self.model_fields_set & TERMS
         if self.reply != "counter" and terms:
-            raise ValueError(f"only a counter has {', '.join(sorted(terms))}")
+            raise ValueError(f"only a counteroffer can have {', '.join(sorted(terms))}")
         if self.reply == "counter" and self.amount is None:
-            raise ValueError("a counter needs amount")
+            raise ValueError("a counteroffer requires amount")
         return self
 
 
@@ -82,7 +82,10 @@ class OfferReplyWriter(RecordedWrite[OfferReply]):
         deal, side = await deal_of(service.database, principal, given.deal_id)
         found = await deals.deal_of_offer(service.database, given.offer_id)
         if found is None or found[0].id != deal.id:
-            raise NotFound("There is no such offer.")
+            raise NotFound(
+                "This offer doesn't exist, or you don't have access to it. Check the link or"
+                " the id."
+            )
         counter = self._counter(given, found[1]) if given.reply == "counter" else None
         before = await deals.draft_of(service.database, given.offer_id, side)
         wish = DraftOfferReply(

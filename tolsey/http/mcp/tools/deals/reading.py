@@ -91,7 +91,9 @@ async def deal_of(
         sides = {deal.buyer_id: Side.BUYER, deal.seller_id: Side.SELLER}
         if (side := sides.get(principal.organization_id)) is not None:
             return deal, side
-    raise NotFound("There is no such deal.")
+    raise NotFound(
+        "This deal doesn't exist, or you don't have access to it. Check the link or the id."
+    )
 
 
 class DealTools(ReadTools):

@@ -95,7 +95,9 @@ class LaunchTools(ReadTools):
                 return LaunchStepDetail.read(
                     one, checkpoint=None if theirs is None else PersonsStep.read(theirs)
                 )
-        raise NotFound("The playbook has no such milestone.")
+        raise NotFound(
+            "The playbook has no milestone with this name. Check the names in the launch overview."
+        )
 
     async def _all(self, principal: Principal) -> Sequence[MilestoneAnswer]:
         """Read all milestones. Raises NotFound where no launch was begun."""

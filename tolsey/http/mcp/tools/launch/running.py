@@ -100,7 +100,9 @@ class RequestLaunchProbe(RecordedWrite[WriteArguments]):
 
 def _require(milestone: str) -> None:
     if milestone not in PLAYBOOK.milestones:
-        raise NotFound("The playbook has no such milestone.")
+        raise NotFound(
+            "The playbook has no milestone with this name. Check the names in the launch overview."
+        )
 
 
 def _said(answer: MilestoneRunAnswer) -> dict[str, Any]:

@@ -71,22 +71,27 @@ def read(document: str) -> SentDocument:
 
 def _parsed(document: str) -> DocumentNode:
     if len(document) > CHARACTERS:
-        raise QueryNotAllowed(f"A query has at most {CHARACTERS} characters.")
+        raise QueryNotAllowed(
+            f"The query is longer than {CHARACTERS} characters. Send a shorter query."
+        )
     if sum(document.count(one) for one in "{[(") > BRACKETS:
-        raise QueryNotAllowed("The query is too large.")
+        raise QueryNotAllowed("The query has too many tokens. Send a smaller query.")
     try:
         return parse(document, no_location=True, max_tokens=TOKENS)
     except GraphQLError as error:
-        raise QueryNotAllowed(f"The query cannot be read: {error.message}") from error
+        raise QueryNotAllowed(f"The query is not valid GraphQL: {error.message}") from error
 
 
 def _operation(parsed: DocumentNode) -> OperationDefinitionNode:
     operations = [one for one in parsed.definitions if isinstance(one, OperationDefinitionNode)]
     known = (OperationDefinitionNode, FragmentDefinitionNode)
     if len(operations) != 1 or not all(isinstance(one, known) for one in parsed.definitions):
-        raise QueryNotAllowed("Send one query, with its fragments if it has any.")
+        raise QueryNotAllowed(
+            "The document must contain exactly one query and its fragments. Remove the other"
+            " operations."
+        )
     if operations[0].operation is not OperationType.QUERY:
-        raise QueryNotAllowed("Only queries are sent: nothing is changed this way.")
+        raise QueryNotAllowed("Only queries are allowed here. Use the write tools to change data.")
     return operations[0]
 
 
@@ -95,7 +100,7 @@ class _Directives(Visitor):
 
     def enter_directive(self, node: DirectiveNode, *_: object) -> None:
         if node.name.value not in DIRECTIVES:
-            raise QueryNotAllowed(f"@{node.name.value} is not allowed.")
+            raise QueryNotAllowed(f"The directive @{node.name.value} is not allowed. Remove it.")
 
 
 class _Walk:
@@ -109,22 +114,31 @@ class _Walk:
     def of(self, kind: str, selections: SelectionSetNode, depth: int) -> None:
         """Go through what is selected of a type."""
         if depth > DEEPEST:
-            raise QueryNotAllowed(f"The query goes deeper than {DEEPEST} levels.")
+            raise QueryNotAllowed(
+                f"The query is nested deeper than {DEEPEST} levels. Split it into several queries."
+            )
         known = fields_of(kind)
         for node in self._selected(kind, selections, ()):
             self._fields += 1
             if self._fields > MOST_FIELDS:
-                raise QueryNotAllowed(f"A query reads at most {MOST_FIELDS} fields.")
+                raise QueryNotAllowed(
+                    f"The query selects more than {MOST_FIELDS} fields. Select fewer fields."
+                )
             name = node.name.value
             if name == TYPENAME:
                 continue
             if name not in known:
-                raise QueryNotAllowed(f"{kind}.{name} may not be read.", field=f"{kind}.{name}")
+                raise QueryNotAllowed(
+                    f"The field {kind}.{name} is not available to agents. Remove it from the query.",
+                    field=f"{kind}.{name}",
+                )
             self._check_arguments(kind, node)
             self._note(kind, name, known[name])
             inner = node.selection_set
             if (inner is None) != (known[name] == LEAF):
-                raise QueryNotAllowed(f"{kind}.{name} must select its fields, if it has any.")
+                raise QueryNotAllowed(
+                    f"The selection of {kind}.{name} is invalid. Select subfields for an object, and none for a scalar."
+                )
             if inner is not None:
                 self.of(known[name], inner, depth + 1)
 
@@ -141,7 +155,9 @@ class _Walk:
                 name = node.name.value
                 fragment = self._fragments.get(name)
                 if fragment is None or name in within or self._fields > MOST_FIELDS:
-                    raise QueryNotAllowed(f"The fragment {name} is not there, or is too much.")
+                    raise QueryNotAllowed(
+                        f"The fragment {name} is not defined, or is used too often. Define it once and use it less."
+                    )
                 self._check_type(kind, fragment.type_condition.name.value)
                 yield from self._selected(kind, fragment.selection_set, (*within, name))
             elif isinstance(node, InlineFragmentNode):
@@ -152,7 +168,9 @@ class _Walk:
     @staticmethod
     def _check_type(kind: str, named: str) -> None:
         if named != kind:
-            raise QueryNotAllowed(f"A fragment on {named} does not fit {kind}.")
+            raise QueryNotAllowed(
+                f"A fragment on {named} can't be used within {kind}. Check the fragment's type."
+            )
 
     @staticmethod
     def _check_arguments(kind: str, node: FieldNode) -> None:
@@ -161,7 +179,7 @@ class _Walk:
         for argument in node.arguments or ():
             if argument.name.value not in allowed:
                 what = f"{kind}.{name}({argument.name.value}:)"
-                raise QueryNotAllowed(f"{what} may not be asked.", field=what)
+                raise QueryNotAllowed(f"The query can't use {what}. Remove it.", field=what)
 
     def _note(self, kind: str, name: str, inner: str) -> None:
         need = ROOT_NEEDS.get(name) if kind == ROOT else None

@@ -89,7 +89,7 @@ class PlatformTools(ReadTools):
             raise to_platform_refusal(error) from error
         if len(orjson.dumps(data)) > ANSWER_BYTES:
             raise Unprocessable(
-                f"The answer has more than {ANSWER_BYTES} bytes; ask for less at once.",
+                f"The result exceeds {ANSWER_BYTES} bytes. Request fewer items or fields.",
                 code="answer_too_large",
             )
         return PlatformAnswer(data=data)

@@ -110,7 +110,9 @@ class CustomerTools(FactsTools):
         database = self._reports(principal)
         shop = principal.shop_key
         if not await customers.is_known(database, shop, asked.customer):
-            raise NotFound("There is no such customer.")
+            raise NotFound(
+                "This customer doesn't exist, or you don't have access to it. Check the id."
+            )
         (row,) = await customers.counts(database, shop, [asked.customer])
         return _customer(row)
 

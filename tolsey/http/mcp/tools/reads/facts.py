@@ -39,8 +39,9 @@ class FactsTools(ReadTools):
         is_order = what == "order"
         at = await (self._orders_since(principal) if is_order else self._since(principal))
         if at is None:
-            return NotFound(f"There is no such {what}.")
+            return NotFound(
+                f"This {what} doesn't exist, or you don't have access to it. Check the id."
+            )
         return NotFound(
-            f"There is no such {what} among what changed since the store was connected"
-            f" ({at.isoformat(timespec='seconds')}); platform_query reads older ones."
+            f"No {what} with this id has changed since {at.isoformat(timespec='seconds')}, when our records start. Use platform_query to read older ones."
         )

@@ -134,7 +134,9 @@ class MoneyTools(ReadTools):
         id = principal.organization_id
         found = (await stores.load(self._service.database, [id])).get(id)
         if found is None:
-            raise NotFound("There is no such organization.")
+            raise NotFound(
+                "This organization doesn't exist, or you don't belong to it. Check the id."
+            )
         plan = plans.BY_CODE[found.plan]
         return PlanLimits.read(
             PlanAnswer.of(plan),

@@ -54,7 +54,9 @@ def _named(id: str) -> str:
     if found is None:
         return id
     if found[1].lower() not in NEEDED:
-        raise ValueError(f"this is the id of a {found[1]}; products and orders can be fetched")
+        raise ValueError(
+            f"must be the id of a product or order, but this is the id of a {found[1]}"
+        )
     return f"{found[1].lower()}-{found[2]}"
 
 
@@ -115,7 +117,10 @@ class SearchTools(FactsTools):
         """Read what was found."""
         kind, _, id = asked.id.partition("-")
         if kind not in NEEDED:
-            raise NotFound("There is no such document.")
+            raise NotFound(
+                "This document doesn't exist, or you don't have access to it. Check the link or"
+                " the id."
+            )
         require(principal, NEEDED[kind])
         number, shop = number_of(id, WHAT), await self._shop(principal)
         if kind == "order":

@@ -115,7 +115,10 @@ class StoreTools(FactsTools):
             since=self._service.clock() - RECENT,
         )
         if row is None:
-            raise NotFound("There is no such store.")
+            raise NotFound(
+                "This store doesn't exist, or you don't have access to it. Check the link or"
+                " the id."
+            )
         view = await self._connection(principal)
         return StoreSummary.read(
             row,

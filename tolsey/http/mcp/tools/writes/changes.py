@@ -59,7 +59,7 @@ class ProductChange(EditArguments):
     @model_validator(mode="after")
     def _something(self) -> "ProductChange":
         if not product_values(self):
-            raise ValueError("give something to change")
+            raise ValueError("name at least one field to change")
         return self
 
 
@@ -84,7 +84,7 @@ class VariantPrices(ToolArguments):
     @model_validator(mode="after")
     def _something(self) -> "VariantPrices":
         if self.price is None and self.compare_at_price is None:
-            raise ValueError("give a price")
+            raise ValueError("name at least one price")
         return self
 
 

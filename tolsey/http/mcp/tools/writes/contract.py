@@ -24,7 +24,7 @@ def _looks(pattern: str, wanted: str) -> AfterValidator:
 
     def read(text: str) -> str:
         if known.fullmatch(text) is None:
-            raise ValueError(f"{wanted} is wanted")
+            raise ValueError(f"must be {wanted}")
         return text
 
     return AfterValidator(read)
@@ -34,7 +34,7 @@ def _worded(text: str) -> str:
     """Strip a text, which must say something."""
     stripped = text.strip()
     if not stripped:
-        raise ValueError("it says nothing")
+        raise ValueError("must not be empty")
     return stripped
 
 
@@ -43,7 +43,7 @@ WORDED: Final = AfterValidator(_worded)
 Key = Annotated[
     str,
     Field(min_length=8, max_length=64),
-    _looks(r"[!-~]+", "a key of ASCII without spaces"),
+    _looks(r"[!-~]+", "printable ASCII without spaces"),
 ]
 Status: TypeAlias = Literal["applied", "planned", "proposed", "replayed", "rejected", "unknown"]
 
@@ -65,15 +65,15 @@ class EditArguments(WriteArguments):
 class GivenMoney(ToolArguments):
     """An amount that is asked for."""
 
-    amount: Annotated[str, _looks(r"[0-9]{1,10}(\.[0-9]{1,4})?", "a decimal such as 19.90")]
-    currency: Annotated[str, _looks(r"[A-Z]{3}", "a currency such as USD")]
+    amount: Annotated[str, _looks(r"[0-9]{1,10}(\.[0-9]{1,4})?", "a decimal, for example 19.90")]
+    currency: Annotated[str, _looks(r"[A-Z]{3}", "an ISO 4217 currency code, for example USD")]
 
     @model_validator(mode="after")
     def _whole(self) -> "GivenMoney":
         """Take no fraction of a minor unit: nobody pays one."""
         digits = len(self.amount.partition(".")[2].rstrip("0"))
         if digits > EXPONENTS.get(self.currency, 2):
-            raise ValueError(f"{self.currency} has not so many digits after the point")
+            raise ValueError(f"has more decimal places than {self.currency} allows")
         return self
 
     @property

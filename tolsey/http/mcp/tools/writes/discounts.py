@@ -34,9 +34,9 @@ class DiscountDraft(EditArguments):
     @model_validator(mode="after")
     def _one_value(self) -> "DiscountDraft":
         if (self.percentage is None) == (self.amount is None):
-            raise ValueError("give percentage or amount")
+            raise ValueError("send either percentage or amount")
         if self.amount is not None and not self.amount.pair["amount"]:
-            raise ValueError("give an amount above zero")
+            raise ValueError("must be an amount greater than zero")
         return self
 
 

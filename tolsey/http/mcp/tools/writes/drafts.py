@@ -29,7 +29,7 @@ class DraftText(EditArguments):
     @model_validator(mode="after")
     def _something(self) -> "DraftText":
         if self.title is None and self.body_html is None:
-            raise ValueError("give title or body_html")
+            raise ValueError("send title, body_html or both")
         return self
 
 

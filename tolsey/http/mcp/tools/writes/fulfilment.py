@@ -66,7 +66,7 @@ class Tracking(Tracked):
     @model_validator(mode="after")
     def _something(self) -> "Tracking":
         if not any(self.tracking.values()):
-            raise ValueError("give something to change")
+            raise ValueError("name at least one field to change")
         return self
 
 

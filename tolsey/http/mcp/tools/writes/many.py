@@ -102,9 +102,9 @@ class ManyChanges(WriteArguments):
     @model_validator(mode="after")
     def _one_wish(self) -> "ManyChanges":
         if (self.operation_id is None) != (self.action is None):
-            raise ValueError("give operation_id and action together")
+            raise ValueError("send operation_id and action together")
         if (self.changes is None) == (self.action is None):
-            raise ValueError("give changes, or operation_id and action")
+            raise ValueError("send either changes, or operation_id with action")
         return self
 
 
@@ -281,7 +281,10 @@ class ManyWriter:
         whose = (principal.store_id, principal.user_id)
         own = [one for one in kept if (one.store_id, one.user_id) == whose]
         if not own:
-            raise NotFound("There is no such plan of changes.")
+            raise NotFound(
+                "This bulk change doesn't exist, or you don't have access to it. Check the link"
+                " or the id."
+            )
         is_resumed = given.action == "resume"
         if is_resumed:
             # Another agent of the user may have been allowed less (rules/agents#scopes).
@@ -348,7 +351,7 @@ def _require_apart(made: Sequence[Edit]) -> None:
     for edit in made:
         if (edit.kind, edit.ids) in seen:
             raise Unprocessable(
-                f"There are two changes of {edits.subject_of(edit)}: make one of them.",
+                f"The request changes {edits.subject_of(edit)} twice. Send one change per item.",
                 code="same_thing_twice",
             )
         seen.add((edit.kind, edit.ids))

@@ -48,9 +48,9 @@ class MemoryWrite(WriteArguments):
     @model_validator(mode="after")
     def _one_thing(self) -> "MemoryWrite":
         if self.key is not None and self.id is not None:
-            raise ValueError("give key or id, not both")
+            raise ValueError("send key or id, not both")
         if self.key is not None and len(self.text) > VALUE_CHARACTERS:
-            raise ValueError(f"a fact has {VALUE_CHARACTERS} characters at most")
+            raise ValueError(f"must have at most {VALUE_CHARACTERS} characters")
         return self
 
 
@@ -129,7 +129,9 @@ class SaveMemory(RecordedWrite[MemoryWrite]):
         elif given.id is not None:
             found = await memory.message(database, store_id, given.id)
             if found is None:
-                raise NotFound("There is no such message.")
+                raise NotFound(
+                    "This message doesn't exist, or you don't have access to it. Check its id."
+                )
         _require_agents(found)
         return found
 
@@ -173,7 +175,7 @@ class DeleteMemory(RecordedWrite[MemoryDeletion]):
             database, store_id, given.id
         )
         if found is None:
-            raise NotFound("Nothing of that id is remembered.")
+            raise NotFound("No memory entry has this id. Use search_memory to find the id.")
         _require_agents(found)
         return found
 

@@ -40,14 +40,15 @@ async def on_record(
     except errors.DeadlineExceeded as error:
         await put_on_record(service, principal, "pending", tool, operation_id)
         raise ToolFailed(
-            "This takes longer; ask get_operation, or call again with the same idempotency_key.",
+            "The operation is still running. Check it with get_operation, or repeat the call"
+            " with the same idempotency_key.",
             code="operation_pending",
             operation_id=operation_id,
         ) from error
     except (errors.Overloaded, errors.ShardUnavailable) as fault:
         wait = max(1, round(fault.retry_after))
         refusal: Refusal = Unavailable(
-            "The store cannot be changed for now. Try again with the same idempotency_key.",
+            "The store can't be changed at the moment. Try again with the same idempotency_key.",
             retryAfter=wait,
         )
         with suppress(StorageError):  # what is away may be the disk that the row belongs on

@@ -17,7 +17,7 @@ from tolsey.storage.database import Database
 from tolsey.storage.records.commerce.agent_operation import AgentOperation
 
 SCOPES: Final = frozenset({"store:read"})
-NONE: Final = "There is no such operation."
+NONE: Final = "This operation doesn't exist, has expired, or belongs to another user. Check its id."
 
 
 class OperationId(ToolArguments):

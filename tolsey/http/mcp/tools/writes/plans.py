@@ -61,10 +61,15 @@ class Plans:
             )
         except SealBroken as error:
             raise Unprocessable(
-                "This plan_token is not of this change; plan it with dry_run.", code="plan_invalid"
+                "The plan_token doesn't belong to this change. Call with dry_run to get the"
+                " right one.",
+                code="plan_invalid",
             ) from error
         if kept["until"] < self._clock().timestamp():
-            raise Unprocessable("The plan is too old; plan it anew.", code="plan_expired")
+            raise Unprocessable(
+                "The plan_token has expired. Call again with dry_run to get a new one.",
+                code="plan_expired",
+            )
         return str(kept["version"])
 
 

@@ -58,5 +58,9 @@ class Refresh(RecordedWrite[WriteArguments]):
             self._service.database, principal.store_id, principal.organization_id
         )
         if not views:
-            raise Conflict("No listing shows this store's revenue.", code="no_listing")
+            raise Conflict(
+                "No listing uses this store as a revenue source. Create a listing for the store"
+                " first.",
+                code="no_listing",
+            )
         return [view.listing.id for view in views]

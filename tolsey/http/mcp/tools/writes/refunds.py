@@ -43,7 +43,7 @@ class RefundWish(EditArguments):
     @model_validator(mode="after")
     def _something(self) -> "RefundWish":
         if self.lines is None and self.shipping is None and self.amount is None:
-            raise ValueError("give lines, shipping or an amount")
+            raise ValueError("send lines, shipping or amount")
         return self
 
 

@@ -169,7 +169,9 @@ class Writer:
             reviewed = None
         if reviewed and given.expected_version and reviewed != given.expected_version:
             raise Conflict(
-                "expected_version is not the version of the plan.", code="version_changed"
+                "expected_version doesn't match the plan's version. Fetch the item again and"
+                " make a new plan.",
+                code="version_changed",
             )
         version = given.expected_version or reviewed
         asked = replace(asked, edit=replace(asked.edit, version=version))
@@ -212,7 +214,11 @@ class Writer:
             said_yes = isinstance(content, Mapping) and content.get(CONFIRM) is True
             if answer["action"] == "accept" and said_yes:
                 return call.state
-            raise Refusal("The user did not confirm this change.", status=409, code="declined")
+            raise Refusal(
+                "The user declined this change. Don't retry it unless the user asks for it.",
+                status=409,
+                code="declined",
+            )
         plan = await self._fit(asked)
         await put_on_record(
             self._service, call.principal, "asked", asked.tool.name, asked.operation_id
