@@ -223,6 +223,7 @@ async def test_the_slots_of_a_killed_process_are_taken_once_its_lease_has_ended_
     key = b.key()
     assert await a.ask(counter(key), Add(3)) == 3
     await b.kill()
+    await a.shard.round()  # it has seen the last beat
     await here.lapse(steps=2)
     assert slot_of(key) not in a.runtime.slots.epochs
     await here.lapse(steps=2)
