@@ -1,4 +1,4 @@
-"""The text of what parties sign: versioned templates, filled with the deal as it stands."""
+"""Render the legal documents of a deal from versioned templates (rules/marketplace#signatures)."""
 
 from typing import Final
 
@@ -16,10 +16,10 @@ from tolsey.storage.people import accounts
 from tolsey.storage.records.selling.deals import DealOffer, DealThread
 from tolsey.storage.records.selling.listing import ListingRecord
 
-VERSIONS: Final = {"NDA": "nda-2026-11", "LOI": "loi-2026-11-b", "APA": "apa-2026-11-b"}
-"""The form that is signed now; a change of words is a new file, and the old ones stay."""
-# Their words are signed, so no catalogue translates them.
-FORMS: Final = Environment(
+VERSIONS: Final = {"NDA": "nda-2026-11-b", "LOI": "loi-2026-11-c", "APA": "apa-2026-11-c"}
+"""The template version of new documents. New wording is a new file; published files never change."""
+# The wording is what gets signed, so it is never translated.
+TEMPLATES: Final = Environment(
     loader=PackageLoader("tolsey.http.deals", "documents"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -28,11 +28,11 @@ FORMS: Final = Environment(
 
 
 async def nda_writer(database: Database, base_url: str, seller_id: str, buyer_id: str) -> WriteNda:
-    """Read the names of a deal's parties, and return what writes its NDA."""
+    """Read the names of a deal's parties, and return the function that renders its NDA."""
     names = await accounts.names_of(database, [seller_id, buyer_id])
 
     def write_nda(deal: DealThread, listing: ListingRecord, signature_id: str) -> DocumentDraft:
-        text = written(
+        text = render_document(
             "NDA", deal, listing, seller_name=names[seller_id], buyer_name=names[buyer_id]
         )
         return DocumentDraft(
@@ -50,7 +50,7 @@ def document_url(base_url: str, signature_id: str) -> str:
 
 
 @read_in(ENGLISH)
-def written(
+def render_document(
     document_type: str,
     deal: DealThread,
     listing: ListingRecord,
@@ -61,10 +61,10 @@ def written(
     figures: DealFiguresAnswer | None = None,
     agreed: DealFiguresAnswer | None = None,
 ) -> str:
-    """Write a document of a deal, as one self-contained page of HTML: in English, whoever asks for it."""
+    """Render a document in its present template version as one self-contained HTML page, in English."""
     version = VERSIONS[document_type]
     price = money(deal.price, deal.currency) if deal.price and deal.currency else ""
-    return FORMS.get_template(f"{version}.html").render(
+    return TEMPLATES.get_template(f"{version}.html").render(
         version=version,
         deal=deal,
         offer=offer,
@@ -72,31 +72,45 @@ def written(
         seller_name=seller_name,
         buyer_name=buyer_name,
         price=price,
-        terms=_flat(offer.terms if offer else "{}"),
+        terms=_list_terms(offer) if offer else [],
         contingencies=orjson.loads(offer.contingencies) if offer else [],
         assets=orjson.loads(listing.included_assets),
         excluded=orjson.loads(listing.excluded_assets),
         inspection_days=INSPECTION_DAYS,
-        revenue=_revenue(figures),
-        agreed=_revenue(agreed),
+        revenue=_describe_revenue(figures),
+        agreed=_describe_revenue(agreed),
         move=compared(agreed.model_dump(by_alias=False), figures.model_dump(by_alias=False))
         if figures is not None and agreed is not None
         else None,
     )
 
 
-def _revenue(figures: DealFiguresAnswer | None) -> str:
-    """Say what revenue is proven: of which days, by which source, under which definition."""
+def _describe_revenue(figures: DealFiguresAnswer | None) -> str:
+    """Return the verified revenue with its period, source, definition and status; empty if there is none."""
     if figures is None or figures.revenue30d is None or figures.currency is None:
         return ""
     end = figures.window_end.strftime("%Y-%m-%d %H:%M UTC") if figures.window_end else ""
     amount = money(figures.revenue30d, figures.currency)
-    return f"{amount} in the 30 days before {end} ({figures.source}, {figures.definition}, {figures.state})"
+    return (
+        f"{amount} in the 30 days before {end} (source: {figures.source};"
+        f" definition: {figures.definition}; status: {figures.state})"
+    )
 
 
-def _flat(terms: str) -> list[tuple[str, str]]:
-    return [
-        (f"{kind}.{name}", str(value))
-        for kind, fields in orjson.loads(terms).items()
-        for name, value in fields.items()
-    ]
+def _list_terms(offer: DealOffer) -> list[tuple[str, str]]:
+    """List an offer's payment terms as pairs of label and value."""
+    terms = orjson.loads(offer.terms)
+    found = []
+    if financing := terms.get("sellerFinancing"):
+        found += [
+            ("Down payment", money(financing["downPayment"], offer.currency)),
+            ("Financing term", f"{financing['months']} months"),
+            ("Interest rate", f"{financing['rate']:g}% per year"),
+        ]
+    if earnout := terms.get("earnout"):
+        found += [
+            ("Earnout metric", earnout["metric"]),
+            ("Earnout cap", money(earnout["cap"], offer.currency)),
+            ("Earnout term", f"{earnout['months']} months"),
+        ]
+    return found

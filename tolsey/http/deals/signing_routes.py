@@ -95,7 +95,7 @@ async def request_signature(
         )
     figures, agreed = await named_figures(data.document_type, deal_id, offered)
     names = await accounts.names_of(running.database, [deal.seller_id, deal.buyer_id])
-    document = papers.written(
+    document = papers.render_document(
         data.document_type,
         view.deal,
         offered.listing,

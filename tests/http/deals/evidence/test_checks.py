@@ -4,13 +4,16 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import anyio.to_thread
 import orjson
 import pytest
 
-from tests.http.deals.evidence.conftest import Rooting
+from tests.http.deals.evidence.conftest import Rooting, unpacked
 from tests.http.deals.sealing.conftest import Seals
 from tests.http.deals.table import MARKET, Table, signed
 from tests.http.people import Clock
+from tolsey.http.deals import papers
+from tolsey.http.deals.evidence import checking
 from tolsey.storage.database import Database
 
 ROOTS = "/.well-known/esign-roots.json"
@@ -20,7 +23,7 @@ EVIDENCE = (
 )
 TAMPERED = [
     (
-        "UPDATE legal_documents SET content = replace(content, 'Two years', 'Ten years')",
+        "UPDATE legal_documents SET content = replace(content, 'two years', 'ten years')",
         ("document", "document.html"),
     ),
     ("DELETE FROM legal_documents", ("document", "document.html")),
@@ -160,6 +163,42 @@ async def test_a_file_is_told_which_document_of_the_deal_it_is(table: Table, sea
     assert await told(pdf) == ["NDA pdf"]
     assert await told(page + b" ") == []
     assert (await table.eve.browser.post(f"{path}/verify", content=page)).status_code == 404
+
+
+async def test_a_document_requested_under_an_earlier_template_reads_verifies_and_seals_as_before(
+    table: Table, seals: Seals, rooting: Rooting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier_release:
+        earlier_release.setitem(papers.VERSIONS, "NDA", "nda-2026-11")
+        asked = (await table.access(table.ben)).json()
+        approved = (await table.advance(table.ann, asked, "access.approve")).json()
+        id = approved["signatureId"]
+        shown = (await table.ben.browser.get(f"{MARKET}/signatures/{id}/document")).text
+        assert (await table.sign(table.ben, id)).status_code == 200
+    assert "Two years from the last signature" in shown
+
+    # The seller signs after the release with the new wording.
+    assert (await table.sign(table.ann, id)).status_code == 200
+    await seals.pdf_of(table, id)
+    await rooting.next_day()
+    newer = await signed(table, table.cleo)
+
+    path = f"{MARKET}/signatures/{{}}"
+    answers = [
+        (await table.ann.browser.get(path.format(one))).json() for one in (id, newer["signatureId"])
+    ]
+    versions = [one["templateVersion"] for one in answers]
+    assert versions == ["nda-2026-11", papers.VERSIONS["NDA"]]
+    assert (await table.ann.browser.get(path.format(id) + "/document")).text == shown
+    assert (await checked(table, id))["valid"]
+    files = await unpacked(table, id)
+    assert files["document.html"].decode() == shown
+    assert {"document.pdf", "root/statement.json"} <= files.keys()
+    summary = await anyio.to_thread.run_sync(checking.check, files)
+    assert [one["name"] for one in summary["signers"]] == ["Ben", "Ann"]
+    certificate = (await table.ann.browser.get(f"/signatures/{id}")).text
+    assert "nda-2026-11<" in certificate
+    assert "Everything was computed again" in certificate
 
 
 @pytest.mark.changes_schema

@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 from tolsey.actors.listing import evidence
-from tolsey.http.deals.papers import FORMS, VERSIONS
+from tolsey.http.deals.papers import TEMPLATES
 from tolsey.http.deals.sealing import rendition
 from tolsey.storage.records.selling.deals import LegalSignature, SignatureStatus
 
@@ -53,9 +53,9 @@ def test_a_document_is_read_passage_by_passage_and_nothing_of_it_is_lost() -> No
     ]
 
 
-@pytest.mark.parametrize("version", VERSIONS.values())
-def test_every_form_is_made_of_passages_that_the_pdf_knows(version: str) -> None:
-    source, _, _ = FORMS.loader.get_source(FORMS, f"{version}.html")  # type: ignore[union-attr]
+@pytest.mark.parametrize("name", TEMPLATES.list_templates())
+def test_every_template_consists_of_passages_that_the_pdf_can_show(name: str) -> None:
+    source, _, _ = TEMPLATES.loader.get_source(TEMPLATES, name)  # type: ignore[union-attr]
     blocks = rendition.passages(source)
 
     assert {kind for kind, _ in blocks} <= {*rendition.BLOCKS}

@@ -19,8 +19,9 @@ Block = tuple[str, str]
 """What a passage is (the name of its tag), and its text."""
 BLOCKS: Final = ("h1", "h2", "p", "dt", "dd", "li")
 CLAIM: Final = (
-    "What was signed is the attached page. This PDF shows the same words; its seal shows any later"
-    " change of it, and does not prove who the service or the signers are."
+    "The signed original is the attached file document.html. This PDF reproduces its text. The seal"
+    " shows whether the PDF was changed later. It does not prove the identity of the service or of"
+    " the signers."
 )
 UNSEEN: Final = ("title", "style")
 
@@ -69,21 +70,21 @@ def passages(document: str) -> list[Block]:
 
 
 def certificate(signature: LegalSignature) -> list[Block]:
-    """Say who signed, when and how, and what their evidence comes to."""
+    """List who signed, when and how, with the hashes of the document and its audit trail."""
     signed = signed_by(signature)
     found: list[Block] = [
         ("h1", "Signatures"),
-        ("dt", "Signature"),
+        ("dt", "Signature ID"),
         ("dd", signature.id),
-        ("dt", "Document (sha256 of the attached document.html)"),
+        ("dt", "Document hash (SHA-256 of the attached document.html)"),
         ("dd", signature.document_sha256),
-        ("dt", "Evidence (hash of the last event)"),
+        ("dt", "Audit hash (hash of the last event)"),
         ("dd", signature.audit_hash),
     ]
     for side in Side:
         if side in signed:
             said = signed[side]
-            how = f"{METHOD}, consent {CONSENT_VERSION}"
+            how = f"method {METHOD}, consent version {CONSENT_VERSION}"
             if signature.provider != PLATFORM:
                 how = f"signed at {signature.provider}"
             found += [
