@@ -1,4 +1,4 @@
-"""What can be read at an address: the store, its limits, and each order and product."""
+"""The resources that the server offers: the store, its limits, the launch playbook, orders and products."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -27,7 +27,7 @@ Asked = TypeVar("Asked")
 
 
 class Resources:
-    """Offers resources over the same functions as the tools."""
+    """Offers resources, read by the same functions as the tools."""
 
     def __init__(self, service: Service) -> None:
         self._reports = service.reports
@@ -37,13 +37,14 @@ class Resources:
         self._products = products.CatalogTools(service)
 
     def offered(self) -> Sequence[OfferedResource | Template]:
-        """List them."""
+        """List the resources and resource templates."""
         return [
             OfferedResource(
                 "store://summary",
                 "summary",
-                "The store",
-                "What the store is, and how it is connected.",
+                "Store summary",
+                "The store's name, currency, time zone and connection status. Same content as"
+                " get_store_summary.",
                 JSON,
                 self.summary,
                 stores.SCOPES,
@@ -51,8 +52,9 @@ class Resources:
             OfferedResource(
                 "store://policies/limits",
                 "limits",
-                "Limits",
-                "What the plan allows, and how many calls are left.",
+                "Plan limits",
+                "The limits of the organization's plan, and how many tool calls are left in each time"
+                " window. Same content as get_plan_limits.",
                 JSON,
                 self.limits,
                 money.SCOPES,
@@ -60,8 +62,10 @@ class Resources:
             OfferedResource(
                 "store://launch/playbook",
                 "playbook",
-                "The launch playbook",
-                "What a launch goes by: milestones, what each depends on, and what it takes.",
+                "Launch playbook",
+                "The milestones of a store launch in order, with the dependencies and requirements of"
+                " each. It is the same for every store; list_launch_milestones returns this store's"
+                " progress.",
                 JSON,
                 self.playbook,
                 LAUNCH,
@@ -69,8 +73,8 @@ class Resources:
             Template(
                 "store://order/{id}",
                 "order",
-                "An order",
-                "One order with its refunds and parcels.",
+                "Order",
+                "One order with its refunds and fulfillments, by its id. Same content as get_order.",
                 JSON,
                 self.order,
                 sold.SCOPES,
@@ -79,8 +83,8 @@ class Resources:
             Template(
                 "store://product/{id}",
                 "product",
-                "A product",
-                "One product with its variants.",
+                "Product",
+                "One product with its variants, by its id. Same content as get_product.",
                 JSON,
                 self.product,
                 products.SCOPES,
@@ -89,30 +93,30 @@ class Resources:
         ]
 
     async def summary(self, call: ToolCall) -> Contents:
-        """Read the store."""
+        """Read the store summary."""
         return await _read(self._stores.summary, call.principal, Nothing())
 
     async def limits(self, call: ToolCall) -> Contents:
-        """Read the limits."""
+        """Read the plan limits."""
         return await _read(self._money.limits, call.principal, Nothing())
 
     async def playbook(self, call: ToolCall) -> Contents:
-        """Read the playbook."""
+        """Read the launch playbook."""
         del call
         return {"text": PLAYBOOK.text}
 
     async def order(self, call: ToolCall, variables: Mapping[str, str]) -> Contents | None:
-        """Read an order; None when there is none of that id."""
+        """Read an order. Return None if no order has that id."""
         asked = sold.OrderId.model_construct(order_id=variables["id"])
         return await _found(self._orders.get, call.principal, asked)
 
     async def product(self, call: ToolCall, variables: Mapping[str, str]) -> Contents | None:
-        """Read a product; None when there is none of that id."""
+        """Read a product. Return None if no product has that id."""
         asked = products.ProductId.model_construct(product_id=variables["id"])
         return await _found(self._products.get, call.principal, asked)
 
     async def order_ids(self, call: ToolCall, typed: str) -> Sequence[str]:
-        """Propose ids of orders whose id or name begins so; none to who may not see orders."""
+        """Suggest ids of orders whose id or name starts with the text, if the agent may read orders."""
         principal: Principal = call.principal
         if not principal.scopes >= sold.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
@@ -121,7 +125,7 @@ class Resources:
         )
 
     async def product_ids(self, call: ToolCall, typed: str) -> Sequence[str]:
-        """Propose ids of products whose id begins so, or whose title holds it; or none, as above."""
+        """Suggest ids of products whose id starts with the text or whose title contains it, if allowed."""
         principal: Principal = call.principal
         if not principal.scopes >= products.SCOPES or len(typed) > LONGEST_TYPED:
             return ()
