@@ -1,4 +1,4 @@
-"""Drills of the runbook: every command is the one that stands in docs/operate/runbook.md, taken from there."""
+"""Drills of the runbook: every command is read from docs/operate/runbook.md."""
 
 import os
 import re
@@ -26,16 +26,16 @@ LONGEST_SECONDS = 120
 
 
 def block(title: str) -> str:
-    """Take the commands under a title out of the runbook."""
-    text = RUNBOOK.read_text()
-    (found,) = re.findall(
-        rf"^\*\*{re.escape(title)}\*\*.*?\n```sh\n(.*?)```", text, re.DOTALL | re.MULTILINE
+    """Return the commands in the runbook's section with this title."""
+    (section,) = re.findall(
+        rf"^### {re.escape(title)}\n(.*?)(?=^#|\Z)", RUNBOOK.read_text(), re.DOTALL | re.MULTILINE
     )
+    (found,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     return str(found)
 
 
 def setting(name: str) -> str:
-    """Take a setting of PostgreSQL out of the runbook."""
+    """Return the value of a PostgreSQL setting from the runbook."""
     (found,) = re.findall(rf"^{name} = (.+)$", RUNBOOK.read_text(), re.MULTILINE)
     return str(found).strip("'").replace("''", "'")
 
@@ -59,7 +59,7 @@ class Drill:
         return f"postgresql://postgres@/postgres?host={self.restored}&port={PORT}"
 
     def run(self, title: str, **given: str | Path) -> str:
-        """Run what the runbook says under a title, as the user of the servers."""
+        """Run the commands of a section of the runbook, as the user of the servers."""
         environment = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "BACKUP": str(self.backup),

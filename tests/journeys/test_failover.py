@@ -73,7 +73,7 @@ async def test_what_was_answered_is_there_after_the_primary_was_lost_and_its_sta
             seller = await sign_up(browser)
             assert (await seller.connect()).status_code == 200
             await quiet(live)
-            await to_thread.run_sync(drill.run, "A standby.")
+            await to_thread.run_sync(drill.run, "Set up a standby")
             try:
                 await _synchronous(drill)
                 await _failed_over(drill, link, deliveries := Deliveries(seller))
@@ -109,7 +109,7 @@ async def _failed_over(drill: Drill, link: Link, deliveries: Deliveries) -> None
         await to_thread.run_sync(drill.lose)
         answered = list(deliveries.taken)
         await until(lambda: deliveries.refused > 0)
-        await to_thread.run_sync(drill.run, "PostgreSQL fails over.")
+        await to_thread.run_sync(drill.run, "Fail over PostgreSQL")
         promoted = await asyncpg.connect(drill.restored_url)
         try:
             there = {row["order_id"] for row in await promoted.fetch(ORDERS)}

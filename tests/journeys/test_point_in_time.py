@@ -73,14 +73,14 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
         cookies = browser.cookies
         assert (await seller.connect()).status_code == 200
         await quiet(live)
-        drill.run("Base backup.")
+        drill.run("Take a base backup")
         if drill.starts("pg_verifybackup"):
-            drill.run("Verified.")
+            drill.run("Verify the base backup")
         # What came after the backup is in the log alone.
         await listing_of(seller, title="After the backup")
         await quiet(live)
         before, answered = await kept(drill.url), await read(seller)
-        moment = drill.run("The moment.").strip()
+        moment = drill.run("Record the current time").strip()
         await asyncio.sleep(0.05)
         await live.service.database.execute("UPDATE listings SET title = 'A mistake'")
         await live.service.database.execute("UPDATE commerce_orders SET currency = 'XXX'")
@@ -88,7 +88,7 @@ async def test_a_backup_and_the_log_bring_back_the_moment_before_the_mistake(
     drill.server.ask_to_stop()
     drill.server.wait_stopped()
 
-    drill.run("Point in time.", AT=moment)
+    drill.run("Restore to a point in time", AT=moment)
     try:
         restored = drill.restored_url
         again = settings.model_copy(
