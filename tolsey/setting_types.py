@@ -143,7 +143,7 @@ def _parse_price_ids(value: Any) -> Any:
 
 
 def _check_price_ids_are_unique(ids: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-    # A price that stood for two offers would grant a plan that nobody paid for (rules/plans#prices).
+    # A price listed for two offers would grant a plan that was not paid for (rules/plans#prices).
     if len(set(ids)) < len(ids):
         raise ValueError("names a price twice")
     for name, others in info.data.items():

@@ -17,7 +17,7 @@ class Time:
     )
     """Return the seconds of a clock that nobody sets, and that continues while the machine sleeps.
 
-    It is no function of Python's own, because every turn calls it twice.
+    It is a C function and not a method of ours, because every turn calls it twice.
     """
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

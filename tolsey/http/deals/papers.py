@@ -86,7 +86,7 @@ def render_document(
 
 
 def _describe_revenue(figures: DealFiguresAnswer | None) -> str:
-    """Return the verified revenue with its period, source, definition and status; empty if there is none."""
+    """Return the verified revenue with its period, source, definition and status; empty if no revenue is verified."""
     if figures is None or figures.revenue30d is None or figures.currency is None:
         return ""
     end = figures.window_end.strftime("%Y-%m-%d %H:%M UTC") if figures.window_end else ""

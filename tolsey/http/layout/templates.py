@@ -52,7 +52,7 @@ class TemplateCache(FileSystemBytecodeCache):
 
     @override
     def load_bytecode(self, bucket: Bucket) -> None:
-        # What a damaged file can raise: it is read by pickle, then by marshal.
+        # A damaged file can raise any of these: it is read by pickle, then by marshal.
         damage = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError)
         with suppress(OSError, IndexError, TypeError, *damage):
             written = BytesIO(Path(self._get_cache_filename(bucket)).read_bytes())

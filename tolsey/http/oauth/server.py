@@ -139,7 +139,7 @@ class AuthorizationServer:
             if found is None:
                 return self._refusal(wanted.redirect_uri, wanted.state, NO_STORE)
             store, role = found
-            # The consent form has a box for each scope: another value was put in by somebody else.
+            # The consent form has a box for each scope: another value was not sent by it.
             is_ours = scopes_catalogue.SCOPES.keys() >= set(chosen)
             known = scopes_catalogue.in_order(chosen) if is_ours else ()
             scopes = scopes_catalogue.opened(scopes_catalogue.allowed(known, role))

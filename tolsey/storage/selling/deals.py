@@ -73,7 +73,7 @@ async def find(database: Reader, deal_id: str) -> DealThread | None:
 
 
 async def without_nda(database: Reader, after: str, limit: int) -> list[DealThread]:
-    """List the threads that wait for signatures under an NDA that nobody ever drew up, by their ids."""
+    """List the threads at NDA_PENDING for which no NDA was drawn up, by their ids."""
     where = """
         stage = 'NDA_PENDING' AND id > $1
         AND NOT EXISTS (SELECT FROM legal_signatures s WHERE s.deal_id = deal_threads.id)

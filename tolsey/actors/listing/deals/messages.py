@@ -242,7 +242,7 @@ class RequestSignature(Message[SignatureView]):
 
 @dataclass(frozen=True, kw_only=True)
 class DrawUpNda(AboutDeal, Message[None]):
-    """Draw up the NDA of a deal that has waited for one since an earlier release let the buyer in without it."""
+    """Draw up the NDA of a deal whose access an earlier release approved without one."""
 
     deal_id: str
     at: datetime

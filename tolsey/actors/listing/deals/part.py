@@ -87,7 +87,7 @@ class Deals(KindPart[ListingState]):
     async def advance(
         self, state: ListingState, message: AdvanceDeal
     ) -> Decision[ListingState, DealView]:
-        """Make a move; the one that lets the buyer in comes with an NDA that names both parties."""
+        """Make a move; approving access comes with an NDA that names both parties."""
         if message.event != DealMoveName.ACCESS_APPROVE:
             return negotiating.advance(state, message)
         write_nda = await self._writer_for(state, message.deal_id)

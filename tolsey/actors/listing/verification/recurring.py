@@ -85,8 +85,8 @@ def unpaid(
 
 def unreadable(subscription: PulledSubscription) -> str | None:
     """Return the reason why a subscription that is paid cannot be valued, or None."""
-    # The amount of a price is in the price's own currency, and what it costs in the subscription's
-    # is not read: the whole subscription is left out (rules/revenue#subscriptions).
+    # A price's amount is in its own currency. The amount in the subscription's currency isn't read,
+    # so the whole subscription is excluded (rules/revenue#subscriptions).
     licensed = (item.price for item in subscription.items if not item.price.metered)
     if any(price.currency != subscription.currency for price in licensed):
         return PRICE_CURRENCY_UNREADABLE

@@ -46,7 +46,7 @@ class Reservation:
 class Bucket:
     """A shop's points as far as we know them: nothing is known before the first answer.
 
-    Whatever is answered, nobody waits longer than the bucket takes to fill.
+    Whatever the platform answers, no caller waits longer than the bucket takes to fill.
     """
 
     maximum: float | None = None

@@ -1,9 +1,9 @@
-"""What a GraphQL document costs, counted before it is sent.
+"""Counts the points that a GraphQL document costs before it is sent.
 
-The documented rule: a scalar 0, an object 1, a connection 2 and then its nodes by `first` or `last`, a mutation 10, and
-at most 1,000 for one query. In practice the platform scales long connections down: `products(first: 200)` of plain nodes
-costs 12, not 202. So the documented rule only estimates what to reserve, and a query is refused before it is sent only
-where even a lower bound is above the limit.
+By the documented rule a scalar costs 0, an object 1 and a mutation 10. A connection costs 2, and then its nodes by
+`first` or `last`. One query costs at most 1,000. In practice the platform scales long connections down: `products(first: 200)` of plain nodes
+costs 12, not 202. So the documented rule only estimates what to reserve. A query is refused before it is sent only where
+even a lower bound is above the limit.
 
 Import it where it is used: it imports graphql, which a start need not wait for.
 """
@@ -83,7 +83,7 @@ def largest_page(document: str, variables: Mapping[str, Any], points: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Selected:
-    """What a document selects, its fragments and variables put in."""
+    """The fields that a document selects, with its fragments and variables filled in."""
 
     fragments: Mapping[str, FragmentDefinitionNode]
     variables: Mapping[str, Any]
@@ -117,7 +117,7 @@ class _Selected:
         return frozenset[str]().union(*(conditions for _, conditions in self._walk(selections)))
 
     def size(self, field: FieldNode) -> int | None:
-        """Say how many items a field asks for; None where it does not say, or not in a way we know."""
+        """Return how many items a field asks for; None if it states no number that we can read."""
         asked = {one.name.value: self.value(one.value) for one in field.arguments or ()}
         if isinstance(asked.get("ids"), list):
             return len(asked["ids"])
@@ -125,7 +125,7 @@ class _Selected:
         return max(0, sizes[0]) if sizes and sizes[0] <= LARGEST_INT else None
 
     def value(self, node: ValueNode) -> Any:
-        """Read an argument; None where it is not one that is counted."""
+        """Read an argument; None if its type isn't counted."""
         if isinstance(node, VariableNode):
             return self.variables.get(node.name.value)
         return _literal(node)

@@ -26,9 +26,8 @@ tag_blueprint(routes, ["Health"])
 async def health() -> tuple[HealthAnswer, Literal[200, 503], Mapping[str, str]]:
     """Answer 200 when the database and the cache answer within 2 s each, else 503.
 
-    503 too from a process that is about to stop or has no lease (`checks.cache` is false: it has no
-    part in what the processes share there), or whose commits hang (`checks.db` is false): its own
-    actors refuse. The reason is in the log under `health.degraded`, never in the body.
+    Also 503 while the process stops or has no lease (`checks.cache` is false), or while its commits
+    hang (`checks.db` is false): its own actors refuse then. The reason is in the log under `health.degraded`, never in the body.
     """
     running = service()
     select = running.database.fetchrow("SELECT 1 AS one")

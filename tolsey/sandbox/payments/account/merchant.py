@@ -62,7 +62,7 @@ class Merchant:
     waiting_lines: dict[str, list[Obj]] = field(default_factory=dict, repr=False)
     asked: dict[str, Obj] = field(default_factory=dict, repr=False)
     currency_options: dict[str, Obj] = field(default_factory=dict, repr=False)
-    """What each price costs in other currencies than its own; an answer shows it only expanded."""
+    """The amounts of each price in other currencies than its own; an answer shows them only expanded."""
 
     def __post_init__(self) -> None:
         self.books = Books(self.id + self.seed)

@@ -90,9 +90,9 @@ def request(state: ListingState, message: RequestSignature) -> Answer:
 
 
 def add_nda(turn: DealTurn, deal_id: str, write_nda: WriteNda, *, actor: str, by: str) -> None:
-    """Put the NDA before both parties, in the turn that lets the buyer in (rules/marketplace#access)."""
+    """Put the NDA before both parties, in the turn that approves access (rules/marketplace#access)."""
     deal = turn.head(deal_id).deal
-    # A buyer is let in once in a deal, so one id is enough.
+    # Access is approved once in a deal, so one id is enough.
     signature_id = f"sig_{deal_id.removeprefix('deal_')}"
     draft = write_nda(deal, lifecycle.existing(turn.state), signature_id)
     message = RequestSignature(
