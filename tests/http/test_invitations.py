@@ -89,7 +89,7 @@ async def test_who_is_invited_joins_by_the_mail_and_not_before(
     assert await role_of(bob, ann) is None
     assert await pending(ann) == [said]
     (text,) = await told(service)
-    assert "ann@example.com would like you to join Ann's as admin." in text
+    assert "Accept the invitation from ann@example.com to join Ann's on tolsey." in text
 
     joined = await accepted(bob, await token_for(service))
     assert (joined.status_code, joined.json()["id"]) == (200, ann.organization_id)

@@ -193,6 +193,15 @@ def test_a_template_is_compiled_once_for_all_starts(tmp_path: Path, compiled: li
     assert compiled == ["one.html"]
 
 
+def test_text_that_is_not_escaped_is_cached_apart(tmp_path: Path) -> None:
+    cache = TemplateCache(tmp_path)
+    written_with(cache)
+    made = environment("tolsey.http", cache=cache).overlay(
+        autoescape=False, loader=DictLoader({"one.html": "<p>{{ page }}</p>"})
+    )
+    assert made.get_template("one.html").render(page="&") == "<p>&</p>"
+
+
 def test_a_changed_template_or_another_jinja_is_compiled_again(
     tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -849,6 +849,7 @@ SHORT: Final[dict[str, list[Case]]] = {
 """What is read over the pool of all."""
 
 UNBOUNDED: Final = {
+    "selling.deals": {"without_nda"},  # a repair, once at each start
     "selling.seals": {"certificates"},  # one for each key there ever was
     "selling.roots": {"unrooted"},  # what was signed since yesterday, of a walk along two indexes
     "chat.vectors": {"DatabaseVectors.count"},

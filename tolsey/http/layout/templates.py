@@ -51,6 +51,14 @@ class TemplateCache(FileSystemBytecodeCache):
         super().__init__(str(folder), f"template-%s.{written_by}")
 
     @override
+    def get_bucket(
+        self, environment: Environment, name: str, filename: str | None, source: str
+    ) -> Bucket:
+        # Whether a text is escaped is compiled in: the plain text of emails isn't (mail/letters.py).
+        form = "html" if environment.autoescape else "text"
+        return super().get_bucket(environment, f"{name}.{form}", filename, source)
+
+    @override
     def load_bytecode(self, bucket: Bucket) -> None:
         # A damaged file can raise any of these: it is read by pickle, then by marshal.
         damage = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError)

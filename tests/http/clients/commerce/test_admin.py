@@ -548,5 +548,5 @@ async def test_a_failed_bulk_export_is_unreachable_and_not_an_empty_shop() -> No
         with pytest.raises(PlatformUnreachable, match="FAILED"):
             await pulled(s)
         s.platform.faults.fail_bulk("ACCESS_DENIED")
-        with pytest.raises(PlatformDenied, match="permission"):
+        with pytest.raises(PlatformDenied, match="requires a scope"):
             await pulled(s)

@@ -165,7 +165,7 @@ async def test_requests_that_never_left_cost_nothing() -> None:
         client = wire.client()
         await client.graphql(SHOP, QUERY)
     async with client:
-        with pytest.raises(PlatformUnreachable, match="could not be reached"):
+        with pytest.raises(PlatformUnreachable, match="unreachable"):
             await client.graphql(SHOP, LARGE)
     assert wire.time.waits == [0.5, 1.0, 2.0, 4.0]
 
@@ -198,7 +198,7 @@ async def test_the_own_budget_says_how_long_it_is_used_up() -> None:
     empty = Says(body={"data": {}, "extensions": cost(900, 0)})
     async with wired(empty) as wire, wire.client(deadline_seconds=5) as client:
         await client.graphql(SHOP, QUERY)
-        with pytest.raises(PlatformThrottled, match="budget") as caught:
+        with pytest.raises(PlatformThrottled, match="request limit") as caught:
             await client.graphql(SHOP, QUERY)
     assert caught.value.retry_after == pytest.approx(900 / 50)
 

@@ -132,7 +132,7 @@ async def test_a_redirect_is_not_followed() -> None:
 
 async def test_an_endless_answer_is_cut_off() -> None:
     async with wired(Says(200, b"x" * 70_000)) as wire, wire.client() as client:
-        with pytest.raises(PlatformUnreachable, match="more than 65536 bytes"):
+        with pytest.raises(PlatformUnreachable, match="exceeds 65536 bytes"):
             await client.exchange(*DEMO)
 
 
@@ -158,7 +158,7 @@ async def test_a_life_that_makes_no_sense_is_taken_as_an_hour(said: Any, meant: 
 @pytest.mark.parametrize("domain", ["evil.example", "demo.myshopify.com/x", "Demo.myshopify.com"])
 async def test_only_a_normalised_shop_is_called(domain: str) -> None:
     async with wired() as wire, wire.client() as client:
-        with pytest.raises(ValueError, match="spelling"):
+        with pytest.raises(ValueError, match="not normalized"):
             await client.exchange(domain, "id", "secret")
 
 
