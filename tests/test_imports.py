@@ -13,7 +13,9 @@ from tolsey.__main__ import COMMANDS, main
 HEAVY = frozenset(
     {
         "PIL",
+        "aiohttp",
         "graphql",
+        "lxml",
         "markdown_it",
         "opentelemetry.exporter",
         "pyhanko",

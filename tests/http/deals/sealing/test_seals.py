@@ -1,8 +1,6 @@
 """The seal under a PDF: made once after the last signature, and broken by any later change."""
 
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -130,12 +128,3 @@ def test_the_key_of_seals_is_the_rings_and_is_none_of_its_other_keys() -> None:
     assert first.to_bytes(32, "big") != ring.signing_key(ring.key_ids[0]).private_bytes_raw()
     with pytest.raises(KeyError):
         ring.seal_key("unknown")
-
-
-def test_nobody_waits_for_the_makers_of_pdfs_at_the_start() -> None:
-    code = (
-        "import sys, tolsey.service\n"
-        "print([one for one in ('typst', 'pyhanko', 'lxml', 'aiohttp') if one in sys.modules])"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert said.stdout.strip() == "[]"
