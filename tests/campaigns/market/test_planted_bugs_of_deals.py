@@ -13,8 +13,9 @@ from tolsey.actors.listing.deals import guards, ledger, marks, moves, negotiatin
 from tolsey.actors.listing.deals.cases import Stage
 from tolsey.actors.listing.deals.signatures import chain, signing
 from tolsey.actors.listing.lifecycle import ListingEvent
+from tolsey.actors.refusals import Refusal
 
-WALKS: Final = 600
+WALKS: Final = 3_000
 Patch = pytest.MonkeyPatch
 
 
@@ -215,7 +216,11 @@ def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> N
     for seed in range(WALKS):
         try:
             walked(seed)
-        except (AssertionError, LookupError):
+        except (
+            AssertionError,
+            LookupError,
+            Refusal,
+        ):  # an honest act that is refused is found, too
             return
     pytest.fail(f"{bug} survived {WALKS} walks")
 
