@@ -118,7 +118,7 @@ def complaints(
             yield f"{name}: {len(there)} used, {most} listed. Run python -m tests.real_time --write"
 
 
-def listed_in(text: str) -> dict[str, int]:
+def count_listed(text: str) -> dict[str, int]:
     """Read the list. Raises ValueError for a file that stands in it twice."""
     found: Counter[str] = Counter()
     for group in tomllib.loads(text)["reasons"]:
@@ -149,4 +149,4 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         kept = shrunk(kept, everywhere)
         LIST.write_text(kept)
-    sys.exit("\n".join(complaints(everywhere, listed_in(kept))) or 0)
+    sys.exit("\n".join(complaints(everywhere, count_listed(kept))) or 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.real_time import complaints, listed_in, places, shrunk
+from tests.real_time import complaints, count_listed, places, shrunk
 
 FOUND = {"tolsey/a.py": [(3, "time.time")], "tests/b.py": [(1, "asyncio.sleep"), (2, "time.sleep")]}
 LIST = """[[reasons]]
@@ -54,7 +54,7 @@ def test_a_test_may_read_a_clock_and_not_wait_for_it() -> None:
 
 
 def test_the_list_holds_in_both_directions() -> None:
-    listed = listed_in(LIST)
+    listed = count_listed(LIST)
     assert list(complaints(FOUND, listed)) == []
     more = {**FOUND, "tolsey/c.py": [(9, "time.time")]}
     assert list(complaints(more, listed)) == [
@@ -66,10 +66,10 @@ def test_the_list_holds_in_both_directions() -> None:
 
 def test_the_list_is_rewritten_only_shorter() -> None:
     fewer = {"tests/b.py": [(1, "asyncio.sleep")], "tolsey/c.py": [(9, "time.time")]}
-    assert listed_in(shrunk(LIST, fewer)) == {"tests/b.py": 1}
+    assert count_listed(shrunk(LIST, fewer)) == {"tests/b.py": 1}
     assert shrunk(LIST, FOUND) == LIST
 
 
 def test_a_file_is_listed_once() -> None:
     with pytest.raises(ValueError, match=r"tolsey/a\.py"):
-        listed_in(LIST + LIST)
+        count_listed(LIST + LIST)

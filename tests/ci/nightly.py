@@ -1,8 +1,8 @@
 """Runs what is too long for a landing, and writes a report: `make nightly`.
 
 `NIGHT=n` gives the seed and the night of the week whose campaign runs; it is today's date where none is given.
-`ONLY=name` runs one part. A part that passed at this commit isn't run again, so a run that was stopped goes on
-where it was. The state, the output of each part and `report.md` are in `.nightly`.
+`ONLY=name` runs one part. A part that passed at this commit isn't run again, so a stopped run resumes
+where it ended. The state, the output of each part and `report.md` are in `.nightly`.
 """
 
 import datetime as dt

@@ -151,6 +151,6 @@ def runs_tolsey(python: str) -> bool:
 
 
 def report(line: str) -> None:
-    """Write a line for whoever watches the run."""
+    """Write a line to the run's output."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

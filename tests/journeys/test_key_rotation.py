@@ -1,4 +1,4 @@
-"""Keys are changed under a service that has sealed something everywhere; the run is killed, goes on, and the old key goes.
+"""Keys are rotated under a service that has sealed something everywhere. The run is killed, resumes, and the old key is removed.
 
 Processes that serve meanwhile are reloaded as the runbook says.
 """
@@ -168,8 +168,8 @@ async def test_a_rotation_that_was_killed_goes_on_and_the_new_key_alone_is_enoug
 
     status, said = await asyncio.to_thread(rotate, ring)
     assert status == 0, said
-    assert int(said[-1].split()[2].rstrip(",")) >= left
-    assert (await asyncio.to_thread(rotate, ring))[1][-1].startswith("sealed anew 0,")
+    assert int(said[-1].split()[1]) >= left
+    assert (await asyncio.to_thread(rotate, ring))[1][-1].startswith("resealed 0 rows,")
     assert set(await holding(database, "old_1")) <= PASSING
     status, said = await asyncio.to_thread(rotate, NEW)
     assert (status, said[0]) == (0, "forgot old_1: it seals nothing")
@@ -192,7 +192,6 @@ async def test_a_rotation_that_was_killed_goes_on_and_the_new_key_alone_is_enoug
         assert (await browser.get(path)).json()["status"] == "active"
 
 
-@pytest.mark.timeout(1800)
 async def test_keys_are_rotated_by_the_runbook_under_load_and_no_request_fails(
     settings: Settings, database: Database, tmp_path: Path
 ) -> None:

@@ -60,7 +60,6 @@ async def look(page: Page, url: str, width: int, axe: str) -> list[str]:
     return [*wrong, *await violations(page, axe)]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "reader",
     [("en", 1440), ("de", 360)],

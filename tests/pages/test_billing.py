@@ -316,7 +316,7 @@ async def test_a_change_confirmed_twice_at_once_is_paid_once(
 
     more = {**body, "plan": "max_5x"}
 
-    # the events of a purchase are told apart, in any order
+    # the events of a purchase arrive separately, in any order
     async def is_done() -> bool:
         return (await buyer.get("/billing/change", params=more)).status_code == 200
 

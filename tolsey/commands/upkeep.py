@@ -99,7 +99,7 @@ def rotate_keys() -> None:
         return sealed, unopened
 
     sealed, unopened = on_database(read, go)
-    click.echo(f"sealed anew {sealed}, not to be opened by any key at hand {unopened}")
+    click.echo(f"resealed {sealed} rows, {unopened} rows can't be opened with the present keys")
     sys.exit(1 if unopened else 0)
 
 

@@ -122,7 +122,7 @@ class Parts:
 
     async def start(self, stack: AsyncExitStack, options: Mapping[str, Any]) -> Runtime:
         """Let the actors live for as long as the stack is open."""
-        self.time = options.get("time", Time(self.clock))
+        self.time = options.get("time") or Time(self.clock)
         journal = Journal(self.database)
         stack.push_async_callback(journal.close)
         self.runtime = Runtime(
@@ -133,7 +133,7 @@ class Parts:
             handlers=self.handlers(),
             form=self._settings.wire_form,
             history=self._settings.history_kinds,
-            **{"time": self.time, **options},
+            **{**options, "time": self.time},
         )
         return await stack.enter_async_context(self.runtime)
 

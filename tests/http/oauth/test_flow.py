@@ -217,7 +217,7 @@ async def test_a_registration_is_narrowed_to_what_the_server_supports(
     assert made["response_types"] == ["code"]
     assert made["scope"].split() == list(SCOPES)
     assert made["token_endpoint_auth_method"] == method
-    # Whoever is given another method than they asked for is given the secret that it takes.
+    # A client that gets another method than it requested also gets the secret that the method needs.
     assert ("client_secret" in made) is (method != "none")
 
 

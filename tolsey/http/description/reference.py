@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from markupsafe import Markup
@@ -18,6 +18,9 @@ from tolsey.http.layout.answers import answer_with_pages, shown
 from tolsey.http.layout.catalogue import _, marked
 from tolsey.http.layout.templates import Page
 from tolsey.http.web.access import identify, public
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 MOST: Final = 50
 """Routes that a search shows; who finds more asks for less."""
@@ -210,12 +213,17 @@ def slug_of(group: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", group.lower()).strip("-")
 
 
-def prose(text: str) -> Markup:
-    """Write a sentence of ours that holds code between backticks."""
+@cache
+def _markdown() -> "MarkdownIt":
     from markdown_it import MarkdownIt  # noqa: PLC0415 - slow to import, and only readers of the pages need it
 
+    return MarkdownIt("commonmark", {"html": False})
+
+
+def prose(text: str) -> Markup:
+    """Write a sentence of ours that holds code between backticks."""
     # Written by us and kept with the code; what it says as HTML is shown as text.
-    return Markup(MarkdownIt("commonmark", {"html": False}).renderInline(text))  # noqa: S704 - as just said
+    return Markup(_markdown().renderInline(text))  # noqa: S704 - as just said
 
 
 def _contents(

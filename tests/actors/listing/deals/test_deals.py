@@ -166,7 +166,7 @@ def test_a_missing_nda_is_drawn_up_once_and_only_where_it_is_missing() -> None:
     signature = market.state.deals["deal_1"].signature
     assert signature is not None
     assert (signature.document_type, signature.requested_by) == ("NDA", "service")
-    assert len(drawn.effects) == 3, "its time ends, and both parties are told"
+    assert len(drawn.effects) == 3, "one timer, and an email to each party"
     again = signing.draw_up_nda(market.state, wanted, written_nda)
     assert (again.state, again.records, again.effects) == (market.state, (), ())
     market.check_ledgers()

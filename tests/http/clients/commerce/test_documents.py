@@ -175,22 +175,22 @@ def test_fragments_are_counted_and_no_document_breaks_the_count() -> None:
         fragment page on ProductConnection { nodes { ...one } } fragment one on Product { seo { title } }"""
     assert estimate(document, {}) == 2 + 10 * 2
     assert estimate("{ products(first: %s) { nodes { id } } }" % ("9" * 5_000), {}) == 2 + 1
-    assert Bucket().price("{ products(first: -9) { nodes { id } } }", {}) == 2
+    assert estimate("{ products(first: -9) { nodes { id } } }", {}) == 2
 
 
 def test_nothing_is_reserved_beyond_what_one_query_may_cost() -> None:
     large = "{ products(first: 250) { nodes { variants(first: 100) { nodes { id } } } } }"
     assert estimate(large, {}) == 2 + 250 * (1 + 2 + 100)
     assert count_least(large, {}) < QUERY_LIMIT_POINTS
-    assert Bucket().price(large, {}) == QUERY_LIMIT_POINTS
+    assert Bucket().price(large, estimate(large, {})) == QUERY_LIMIT_POINTS
 
 
 def said(available: float, requested: float = 100.0) -> Cost:
-    return Cost(requested, None, 1000.0, available, 50.0)
+    return Cost(requested, 1000.0, available, 50.0)
 
 
-def told(available: float, now: float = 0.0) -> Bucket:
-    """Make a bucket of which the platform said what is left."""
+def make_bucket(available: float, now: float = 0.0) -> Bucket:
+    """Return a bucket with so many points left, as the platform reported."""
     bucket = Bucket()
     bucket.settle(bucket.spend(0, now), said(available), now)
     return bucket
@@ -201,7 +201,7 @@ def test_an_unknown_bucket_makes_no_one_wait() -> None:
 
 
 def test_a_bucket_refills_with_time_and_never_over_its_rim() -> None:
-    bucket = told(available=100)
+    bucket = make_bucket(available=100)
     assert bucket.wait_seconds(300, now=0.0) == pytest.approx(4.0)
     assert bucket.wait_seconds(300, now=3.0) == pytest.approx(1.0)
     assert bucket.wait_seconds(300, now=4.0) == 0.0
@@ -209,7 +209,7 @@ def test_a_bucket_refills_with_time_and_never_over_its_rim() -> None:
 
 
 def test_points_reserved_by_one_request_are_not_there_for_the_next() -> None:
-    bucket = told(available=500)
+    bucket = make_bucket(available=500)
     first = bucket.spend(400, now=0.0)
     assert bucket.wait_seconds(400, now=0.0) == pytest.approx(6.0)
     bucket.spend(100, now=0.0)
@@ -218,20 +218,20 @@ def test_points_reserved_by_one_request_are_not_there_for_the_next() -> None:
 
 
 def test_a_lost_answer_gives_no_points_back() -> None:
-    bucket = told(available=100)
+    bucket = make_bucket(available=100)
     bucket.settle(bucket.spend(100, now=0.0), None, now=0.0, is_lost=True)
     assert bucket.wait_seconds(100, now=0.0) == pytest.approx(2.0)
 
 
 def test_an_answer_without_figures_gives_all_points_back() -> None:
-    bucket = told(available=700)
+    bucket = make_bucket(available=700)
     bucket.settle(bucket.spend(600, now=0.0), None, now=1.0)
     assert bucket.wait_seconds(750, now=1.0) == 0.0
     assert bucket.wait_seconds(760, now=1.0) == pytest.approx(0.2)
 
 
 def test_a_request_that_hangs_holds_its_points_no_longer_than_a_filling() -> None:
-    bucket = told(available=1_000)
+    bucket = make_bucket(available=1_000)
     bucket.spend(1_000, now=0.0)
     for now, wait in ((19.0, 20.0), (20.0, 0.0)):
         bucket.settle(bucket.spend(0, now), said(available=1_000), now)
@@ -288,7 +288,7 @@ def test_nobody_waits_longer_than_the_bucket_takes_to_fill_whatever_was_answered
 def test_a_refused_query_leaves_the_budget_as_if_it_had_never_been_sent(
     available: float, spent: float, seconds: float
 ) -> None:
-    asked, untouched = told(available), told(available)
+    asked, untouched = make_bucket(available), make_bucket(available)
     asked.settle(asked.spend(min(spent, available), now=0.0), None, now=seconds)
     assert asked.wait_seconds(1_000, seconds) == pytest.approx(
         untouched.wait_seconds(1_000, seconds), abs=0.01
@@ -297,13 +297,25 @@ def test_a_refused_query_leaves_the_budget_as_if_it_had_never_been_sent(
 
 def test_what_the_platform_counted_is_believed_over_our_estimate() -> None:
     bucket = Bucket()
-    assert bucket.price(queries.ORDERS, {"first": 1}) == estimate(queries.ORDERS, {"first": 1})
-    bucket.learn(queries.ORDERS, {"first": 1}, said(available=1, requested=7))
-    assert bucket.price(queries.ORDERS, {"first": 1}) == 7
-    assert bucket.price(queries.ORDERS, {"first": 2}) == estimate(queries.ORDERS, {"first": 2})
-    bucket.learn(queries.REFUNDS, {"ids": ["1"], "lines": 3}, said(available=1, requested=7))
+    assert bucket.price(queries.ORDERS, estimate(queries.ORDERS, {"first": 1})) == estimate(
+        queries.ORDERS, {"first": 1}
+    )
+    bucket.learn(
+        queries.ORDERS, estimate(queries.ORDERS, {"first": 1}), said(available=1, requested=7)
+    )
+    assert bucket.price(queries.ORDERS, estimate(queries.ORDERS, {"first": 1})) == 7
+    assert bucket.price(queries.ORDERS, estimate(queries.ORDERS, {"first": 2})) == estimate(
+        queries.ORDERS, {"first": 2}
+    )
+    bucket.learn(
+        queries.REFUNDS,
+        estimate(queries.REFUNDS, {"ids": ["1"], "lines": 3}),
+        said(available=1, requested=7),
+    )
     several = {"ids": ["1", "2"], "lines": 3}
-    assert bucket.price(queries.REFUNDS, several) == estimate(queries.REFUNDS, several)
+    assert bucket.price(queries.REFUNDS, estimate(queries.REFUNDS, several)) == estimate(
+        queries.REFUNDS, several
+    )
 
 
 @pytest.mark.parametrize(

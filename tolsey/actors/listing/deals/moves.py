@@ -97,25 +97,25 @@ def target_of(case: DealCase, event: str, *, asker: str | None = None) -> Stage:
     A refusal lists what `asker` may do instead; without one, what the actor may do.
     """
     deal = case.deal
-    can = list(allowed(replace(case, actor=asker or case.actor)))
+    asking = case if asker is None else replace(case, actor=asker)
     move = machines.DEAL.move(deal.stage, event)
     # Who may never send it is the wrong party, whatever the stage (rules/marketplace#answers).
     may_ever = machines.DEAL.knows(case.actor, event)
     if not may_ever or (move is not None and case.actor not in move.actors):
         raise Forbidden(
             "Your side of the deal can't take this action. Choose one of the actions in `allowed`.",
-            allowed=can,
+            allowed=list(allowed(asking)),
         )
     if move is None:
         raise InvalidTransition(
             f"The deal is at the stage {deal.stage}, which doesn't allow {event}. Choose one of the actions in `allowed`.",
-            can,
+            list(allowed(asking)),
         )
     if is_paused(case.state, deal.id) and event not in UNPAUSED:
         raise InvalidTransition(
             "Another buyer has exclusivity, so this deal is paused. Wait until the exclusivity"
             " ends.",
-            can,
+            list(allowed(asking)),
         )
     if missing := guards.wanted(case, event):
         raise Unprocessable(
@@ -126,7 +126,7 @@ def target_of(case: DealCase, event: str, *, asker: str | None = None) -> Stage:
     for table in (guards.STANDS, guards.SAYS):
         guard = table.get(event)
         if guard is not None and (why := guard(case)) is not None:
-            raise GuardFailed(why, allowed=can)
+            raise GuardFailed(why, allowed=list(allowed(asking)))
     return Stage(move.to)
 
 

@@ -157,8 +157,9 @@ def _advanced(state: ListingState, message: AdvanceDeal) -> DealTurn:
             f"The deal is now at the stage {head.deal.stage}, not {message.expected_stage}. Reload it and try again.",
             list(names),
         )
-    target_of(case, message.event)
     if message.event == "diligence.open":
+        # A move that isn't allowed is refused before its documents are checked.
+        target_of(case, message.event)
         _check_documents(state, case, message.documents)
     turn.move(
         message.deal_id,

@@ -270,6 +270,7 @@ class Calls:
         least = document_costs.count_least(document, variables)
         if least > MOST_QUERY_POINTS:
             raise QueryTooCostly(least, MOST_QUERY_POINTS, is_least=True)
+        counted = document_costs.estimate(document, variables)
         again = not document_costs.is_mutation(document) if repeatable is None else repeatable
         limits = self.limits
         patience = CallBudget(
@@ -277,17 +278,22 @@ class Calls:
         )
         while True:
             try:
-                return await self._paid(shop, document, variables, patience)
+                return await self._paid(shop, document, variables, counted, patience)
             except TransientFault as fault:
                 if fault.done and not again:
                     raise PlatformUnreachable(fault.reason, fault.wait_seconds) from fault
                 await patience.after(fault)
 
     async def _paid(
-        self, shop: Shop, document: str, variables: Mapping[str, Any], patience: CallBudget
+        self,
+        shop: Shop,
+        document: str,
+        variables: Mapping[str, Any],
+        counted: float,
+        patience: CallBudget,
     ) -> GraphqlAnswer:
         bucket = self._buckets.of(shop.shop_domain)
-        reservation = await self._reserve(bucket, document, variables, patience)
+        reservation = await self._reserve(bucket, document, counted, patience)
         cost, is_lost = None, True
         try:
             reply = await self._send(shop, document, variables, patience)
@@ -300,13 +306,13 @@ class Calls:
         finally:
             bucket.settle(reservation, cost, self.pace.now(), is_lost=is_lost)
         if cost is not None:
-            bucket.learn(document, variables, cost)
+            bucket.learn(document, counted, cost)
         return read_answer(reply, body, cost)
 
     async def _reserve(
-        self, bucket: Bucket, document: str, variables: Mapping[str, Any], patience: CallBudget
+        self, bucket: Bucket, document: str, counted: float, patience: CallBudget
     ) -> Reservation:
-        points = bucket.price(document, variables)
+        points = bucket.price(document, counted)
         while wait := bucket.wait_seconds(points, self.pace.now()):
             await patience.wait(wait)
         return bucket.spend(points, self.pace.now())

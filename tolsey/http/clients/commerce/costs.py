@@ -4,9 +4,8 @@ The platform's own figures always win over what we count (`document_costs`).
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from tolsey.actors.bodies import lenient
 
@@ -23,7 +22,6 @@ class Cost:
     """What the platform says a request cost, and what is left in the bucket after it."""
 
     requested: float
-    actual: float | None
     maximum: float
     available: float
     restore_rate: float
@@ -56,9 +54,8 @@ class Bucket:
     under_way: set[Reservation] = field(default_factory=set)
     learned: dict[tuple[str, float], float] = field(default_factory=dict)
 
-    def price(self, document: str, variables: Mapping[str, Any]) -> float:
-        """Count the points to reserve: what the platform counted last time, else our own estimate."""
-        counted = _estimate(document, variables)
+    def price(self, document: str, counted: float) -> float:
+        """Return the points to reserve: what the platform counted last time, else what we counted."""
         return min(self.learned.get((document, counted), counted), MOST_QUERY_POINTS)
 
     def wait_seconds(self, points: float, now: float) -> float:
@@ -91,9 +88,9 @@ class Bucket:
         elif not is_lost:
             self._set(self._level(now) + held - self._points_under_way(now), now)
 
-    def learn(self, document: str, variables: Mapping[str, Any], cost: Cost) -> None:
+    def learn(self, document: str, counted: float, cost: Cost) -> None:
         """Remember what the platform counts for a document where we count as much as this time."""
-        self.learned[document, _estimate(document, variables)] = cost.requested
+        self.learned[document, counted] = cost.requested
         while len(self.learned) > 100:  # noqa: PLR2004 - more than we have documents and sizes
             self.learned.pop(next(iter(self.learned)))
 
@@ -140,8 +137,7 @@ def read_cost(extensions: object) -> Cost | None:
         return None
     if maximum / rate > LONGEST_FILL_SECONDS:
         return None
-    actual = read_points(cost.get("actualQueryCost"))
-    return Cost(requested, actual, maximum, max(0.0, available), rate)
+    return Cost(requested, maximum, max(0.0, available), rate)
 
 
 def read_points(value: object, lowest: float = 0.0) -> float | None:
@@ -149,9 +145,3 @@ def read_points(value: object, lowest: float = 0.0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if lowest <= value <= 1e9 else None  # noqa: PLR2004 - also drops NaN
-
-
-def _estimate(document: str, variables: Mapping[str, Any]) -> float:
-    from tolsey.http.clients.commerce.document_costs import estimate  # noqa: PLC0415 - imports graphql, which is slow
-
-    return estimate(document, variables)
